@@ -5,12 +5,12 @@ import type { Statement, StatementContext } from "#postgres/statement";
 import type { ChannelTopic } from "./broadcast.ts";
 
 export type ChannelExtension = "broadcast" | "presence";
-/** What a caller may receive in a private channel. */
+/** The kinds of messages that a caller may receive in a private channel. */
 export type TopicReadAccess = Readonly<Record<ChannelExtension, boolean>>;
 
 export type TopicAuthorization = {
   readAccess(caller: Caller, topic: string): Promise<TopicReadAccess>;
-  /** Whether the caller may send: policies decide in private channels, and applications that may only read send nowhere. */
+  /** Returns true if the caller may send: policies decide in private channels, and applications that may only read send nowhere. */
   mayWrite(caller: Caller, topic: ChannelTopic, extension: ChannelExtension): Promise<boolean>;
 };
 
@@ -58,7 +58,7 @@ export function makeTopicAuthorization({ database, contextOf }: TopicAuthorizati
     return {
       role,
       settings: [
-        // What a policy changes is rolled back: a read-only role may receive and send too, and a read-only application receive.
+        // Changes that a policy makes are rolled back, so a read-only role may receive and send too, and a read-only application may receive.
         ...settings.filter(([name]) => name !== "transaction_read_only"),
         ["realtime.topic", topic],
         ["request.jwt.claim.sub", typeof sub === "string" ? sub : ""],
@@ -83,7 +83,7 @@ export function makeTopicAuthorization({ database, contextOf }: TopicAuthorizati
     } catch (error) {
       const { status } = toHttpError(error);
       if (error instanceof HttpError || status >= 500) throw error;
-      // A policy that fails, as for a missing privilege on a table that it reads, permits nothing.
+      // A policy that fails, for example because a privilege on a table is missing, permits nothing.
       return [];
     }
   };

@@ -8,7 +8,7 @@ import {
 import { encodeSocketFrame, type Outbox, Pacer } from "./protocol/outbox.ts";
 import type { GatewayMessage, GatewayRelay } from "./relay.ts";
 
-/** Shorter than for changes, because the stream and all its followers wait. */
+/** The time limit for slow readers. It is shorter than for changes, because the stream and all its followers wait. */
 const MAX_READER_WAIT_MS = 50;
 
 type BroadcastRelay = Pick<GatewayRelay, "send" | "isCongested">;
@@ -28,7 +28,7 @@ export class Broadcaster {
     return this.#relay.isCongested;
   }
 
-  /** The returned function resolves when the message has been delivered; slow readers may delay that. */
+  /** Sends the broadcast. The returned function resolves when the message has been delivered; slow readers may delay that. */
   send(channelTopic: ChannelTopic, broadcast: BroadcastMessage, sender: TopicMember | null): () => Promise<void> {
     const slowOutboxes = this.#members.broadcast(channelTopic, broadcast, sender);
     const { event, encoding, payload } = broadcast;
@@ -47,7 +47,7 @@ export class Broadcaster {
     };
   }
 
-  /** A message from another gateway, or from SQL: one transaction may send more than clients read at once. */
+  /** Delivers a message from another gateway, or from SQL: one transaction may send more than clients read at once. */
   receive({ topic, private: isPrivate, event, encoding, payload }: GatewayMessage): void | Promise<void> {
     if (typeof topic !== "string" || typeof event !== "string" || typeof payload !== "string") return;
     const broadcast: BroadcastMessage = {
@@ -60,7 +60,7 @@ export class Broadcaster {
   }
 }
 
-/** A private and a public channel of one name are two topics. */
+/** The topic of a channel. A private and a public channel of one name are two topics. */
 export type ChannelTopic = { readonly name: string; readonly isPrivate: boolean };
 
 /** A channel that has joined a topic. */
@@ -71,7 +71,7 @@ export type TopicMember = {
   readonly outbox: Outbox;
   readonly receivesBroadcasts: boolean;
   readonly receivesPresence: boolean;
-  /** Whether it receives its own broadcasts. */
+  /** True if the member receives its own broadcasts. */
   readonly receivesOwnBroadcasts: boolean;
 };
 
@@ -95,7 +95,7 @@ export class TopicMembers {
     return this.#membersByTopic.get(topicKey(topic)) ?? [];
   }
 
-  /** To all members but the sender. Returns the outboxes that should be waited for before more is sent. */
+  /** Sends to all members but the sender. Returns the outboxes that should be waited for before more is sent. */
   broadcast(topic: ChannelTopic, broadcast: BroadcastMessage, sender: TopicMember | null): readonly Outbox[] {
     const frames = new Map<ProtocolVersion, Buffer | null>();
     const slowOutboxes: Outbox[] = [];
@@ -115,7 +115,7 @@ export function topicKey({ name, isPrivate }: ChannelTopic): string {
   return `${isPrivate ? "private" : "public"}:${name}`;
 }
 
-/** Null for raw bytes to a client that supports only text. */
+/** Encodes the broadcast. Returns null for raw bytes to a client that supports only text. */
 function encodeBroadcast(version: ProtocolVersion, topic: string, broadcast: BroadcastMessage): Buffer | null {
   const binary = version === "2.0.0" ? encodeBroadcastFrame(topic, broadcast) : null;
   if (binary) return encodeSocketFrame("binary", binary);

@@ -29,9 +29,8 @@ import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
 import { encodeReplayed, type ReadKeptMessages } from "./replay.ts";
 import { Subscription, type SubscriptionDependencies } from "./subscription.ts";
 
-/** What channels need of the other modules. */
 export type ChannelDependencies = SubscriptionDependencies & {
-  /** The current one: the settings that it is made from may change. */
+  /** Returns the current authenticator: the settings that it is made from may change. */
   readonly authenticator: () => Authenticator;
   readonly authorization: TopicAuthorization;
   readonly members: TopicMembers;
@@ -46,14 +45,13 @@ export type ChannelDependencies = SubscriptionDependencies & {
   readonly log: Pick<Logger, "debug" | "warn" | "error">;
 };
 
-/** The socket that a channel is on. */
 export type ChannelSocket = {
   readonly version: ProtocolVersion;
   readonly outbox: Outbox;
-  /** How much memory its channels may use for joins and for presences. */
+  /** The memory that its channels may use for joins and for presences. */
   readonly memoryQuota: ByteQuota;
   readonly presenceQuota: ByteQuota;
-  /** Authenticates a token; null: the API key that the socket was opened with. */
+  /** Authenticates a token; null stands for the API key that the socket was opened with. */
   identify(token: string | null): Promise<Caller>;
 };
 
@@ -76,7 +74,7 @@ type AdmittedJoin = {
 
 const TOPIC_PREFIX = "realtime:";
 const MAX_TOPIC_LENGTH = 1_000;
-/** All members of a topic are sent the keys of all. */
+/** The limit of keys, because all members of a topic are sent the keys of all. */
 const MAX_PRESENCE_KEY_LENGTH = 1_000;
 const PUBLIC_ACCESS: TopicReadAccess = { broadcast: true, presence: true };
 
@@ -87,7 +85,7 @@ export class Channel implements TopicMember {
   readonly #dependencies: ChannelDependencies;
   readonly #join: ChannelJoin;
   readonly #presenceKey: string;
-  /** What it uses of its socket's quotas. */
+  /** The memory that the channel uses of its socket's quotas. */
   readonly #reservedMemory: Reservation;
   readonly #reservedPresence: Reservation;
   #caller: Caller;
@@ -100,7 +98,7 @@ export class Channel implements TopicMember {
   #releaseFeeds: () => void;
   #isClosed = false;
 
-  /** Throws where the join is rejected. */
+  /** Opens a channel. Throws if the join is rejected. */
   static async open(dependencies: ChannelDependencies, join: ChannelJoin): Promise<Channel> {
     const { socket, topic, request } = join;
     const name = topic.slice(TOPIC_PREFIX.length);
@@ -162,7 +160,7 @@ export class Channel implements TopicMember {
     return this.#join.joinRef;
   }
 
-  /** The current token; null: only the socket's API key. */
+  /** The current token; null if only the socket's API key is used. */
   get token(): string | null {
     return this.#token;
   }
@@ -210,12 +208,11 @@ export class Channel implements TopicMember {
     this.#subscription.resume();
   }
 
-  /** Whether broadcasts are acknowledged. */
   get acknowledgesBroadcasts(): boolean {
     return this.#join.request.broadcast.ack;
   }
 
-  /** Throws where it is rejected. */
+  /** Sends a broadcast. Throws if it is rejected. */
   async broadcast(broadcast: BroadcastMessage): Promise<void> {
     const { broadcaster } = this.#dependencies;
     if (!(await this.#mayWrite("broadcast"))) throw topicUnauthorized("write to", this.channelTopic);
@@ -223,7 +220,7 @@ export class Channel implements TopicMember {
     if (this.acknowledgesBroadcasts || broadcaster.isCongested) await waitUntilSent();
   }
 
-  /** `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; throws where it is rejected. */
+  /** Handles `{"type":"presence","event":"track","payload":{"name":"Alice"}}`; throws if it is rejected. */
   async handlePresence(message: unknown): Promise<void> {
     const { event, payload = {} } = isJsonObject(message) ? message : {};
     switch (stringifyValue(event ?? null).toLowerCase()) {
@@ -253,7 +250,7 @@ export class Channel implements TopicMember {
     if (this.#isClosed) throw new ChannelError("ChannelError", "Changes may have been missed: join again");
   }
 
-  /** From now on all checks use the claims of this token. */
+  /** Replaces the token: from now on all checks use its claims. */
   async updateToken(message: unknown): Promise<void> {
     const token = parseToken(isJsonObject(message) ? message.access_token : null);
     if (token === null || token === this.#token) return;
@@ -277,21 +274,21 @@ export class Channel implements TopicMember {
     }
   }
 
-  /** Closes the channel with the reason; the client does not join again by itself. */
+  /** Closes the channel with the reason. The client does not join again by itself. */
   endWithError({ text }: ChannelError): void {
     if (this.#isClosed) return;
     this.#sendSystemMessage({ extension: "system", status: "error", message: text });
     this.close();
   }
 
-  /** Closes the channel: another join of the topic replaces it, or the client has left. */
+  /** Closes the channel, because another join of the topic replaces it, or the client has left. */
   close(): void {
     if (this.#isClosed) return;
     this.#pushForJoin("phx_close");
     this.#dispose();
   }
 
-  /** Closes the channel so that the client joins again, and refetches what it has missed. */
+  /** Closes the channel so that the client joins again, and refetches the missed changes. */
   reportGap(reason: string): void {
     if (this.#isClosed) return;
     this.#dependencies.counters.gaps++;
@@ -301,7 +298,7 @@ export class Channel implements TopicMember {
     this.#dispose();
   }
 
-  /** The socket is closed: nothing is sent. */
+  /** Ends the channel after its socket was closed: nothing is sent. */
   handleSocketClosed(): void {
     this.#dispose();
   }
@@ -345,7 +342,7 @@ export class Channel implements TopicMember {
     if (state) this.#sendSystemMessage({ extension: "postgres_changes", ...state });
   }
 
-  /** It receives new messages already, so that none is missed: one that is sent meanwhile may arrive twice, with the same id. */
+  /** Replays messages. New messages are received already, so that none is missed: one of them may arrive twice, with the same id. */
   async #replay(request: ReplayRequest): Promise<void> {
     const { readKeptMessages, log } = this.#dependencies;
     try {
@@ -377,7 +374,7 @@ export class Channel implements TopicMember {
     this.#send({ joinRef: null, ref: null, topic: this.topic, event }, payload);
   }
 
-  /** Contains the join's ref, by which the client recognizes messages of its current join. */
+  /** Sends an event with the join's ref, by which the client recognizes messages of its current join. */
   #pushForJoin(event: "phx_close" | "phx_error"): void {
     const { joinRef } = this;
     this.#send({ joinRef, ref: joinRef, topic: this.topic, event }, "{}");
@@ -399,7 +396,7 @@ async function readAccess(
   return access;
 }
 
-/** A client that stayed joined without one of its permissions would assume that nothing happens. */
+/** True if a permission was lost. A client that stayed joined without it would assume that nothing happens. */
 function isReduced(now: TopicReadAccess, before: TopicReadAccess): boolean {
   return (before.broadcast && !now.broadcast) || (before.presence && !now.presence);
 }

@@ -24,7 +24,7 @@ import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
 
 const CLOSE_TRY_AGAIN_LATER = 1013;
 const CLOSE_UNAUTHORIZED = 4401;
-/** In a text without any of these, JavaScript preserves all numbers: it has no long ones, `1.0`, `1e400` or `-0`. */
+/** Numbers that JavaScript may not preserve: long ones, `1.0`, `1e400` or `-0`. A text without any of these is parsed exactly. */
 const INEXACT_NUMBER = /\d{16}|\d\.\d|\d[eE]|-0/;
 
 const TOO_MANY_CHANNELS = new ChannelError("ChannelRateLimitReached", "Too many channels");
@@ -35,19 +35,19 @@ const TOO_MANY_MESSAGES = new ChannelError("MessagePerSecondRateLimitReached", "
 /** The part of its socket that a connection uses. */
 export type ConnectionSocket = {
   readonly version: ProtocolVersion;
-  /** The caller who opened the socket, or its address where many use the same key. */
+  /** The caller who opened the socket, or its address if many use the same key. */
   readonly largeWorkOwner: string;
   readonly outbox: Outbox;
   close(code: number, reason: string): void;
 };
 
-/** One client: the channels that it has joined, and its messages. Knows no socket and no SQL. */
+/** One client: the channels that it has joined, and its messages. It knows no socket and no SQL. */
 export class ChannelConnection {
   readonly #dependencies: ChannelDependencies;
   readonly #socket: ConnectionSocket;
   readonly #apiKey: string | null;
   readonly #channels = new Map<string, Channel>();
-  /** Messages of each topic are handled in order. */
+  /** The queue of each topic, whose messages are handled in order. */
   readonly #queuesByTopic = new Map<string, Promise<void>>();
   readonly #frameReader: FrameReader;
   readonly #messageRate: RateLimiter;
@@ -56,7 +56,7 @@ export class ChannelConnection {
   /** The memory that its channels use. */
   readonly #memoryQuota: ByteQuota;
   readonly #presenceQuota: ByteQuota;
-  /** How many joins are in progress. */
+  /** The number of joins in progress. */
   #pendingJoins = 0;
   #isClosed = false;
 
@@ -77,7 +77,7 @@ export class ChannelConnection {
     return this.#channels.size;
   }
 
-  /** How many of them receive changes. */
+  /** The number of channels that receive changes. */
   get subscriptions(): number {
     return [...this.#channels.values()].filter(({ receivesChanges }) => receivesChanges).length;
   }
@@ -86,7 +86,7 @@ export class ChannelConnection {
     return this.#frameReader.read(data, isBinary, this.#handleFrame);
   }
 
-  /** Ends what was started with credentials that are no longer valid. */
+  /** Closes channels and the connection if their credentials are no longer valid. */
   checkCredentials(): void {
     this.#checkToken(null, (refusal) => {
       for (const channel of [...this.#channels.values()]) channel.endWithError(refusal);
@@ -103,7 +103,7 @@ export class ChannelConnection {
     this.handleSocketClosed();
   }
 
-  /** The socket is closed. */
+  /** Ends the channels after the socket was closed. */
   handleSocketClosed(): void {
     this.#isClosed = true;
     for (const channel of [...this.#channels.values()]) channel.handleSocketClosed();
@@ -133,7 +133,7 @@ export class ChannelConnection {
     const channel = this.#channels.get(message.topic);
     if (message.event === "phx_join") return this.#join(message);
     if (message.event === "phx_leave") {
-      // It belongs to an earlier join, which this one has replaced.
+      // The message belongs to an earlier join, which this one has replaced.
       if (channel && message.joinRef !== null && message.joinRef !== channel.joinRef) return;
       this.#reply(message, "ok");
       return channel?.close();
@@ -215,7 +215,7 @@ export class ChannelConnection {
     }
   }
 
-  /** Includes the position, so that a client without events can resume from there too. */
+  /** Answers a heartbeat with the position, so that a client without events can resume from there too. */
   #answerHeartbeat(message: ClientMessage): void {
     if (message.event !== "heartbeat") return;
     const tokens = new Set<string>();
@@ -225,7 +225,7 @@ export class ChannelConnection {
     this.#reply(message, "ok", position !== undefined && tokens.size === 1 ? { position } : {});
   }
 
-  /** The client has exceeded a limit: its channel is closed. */
+  /** Closes the channel of a client that has exceeded a limit. */
   #rejectOverLimit(message: MessageEnvelope, refusal: ChannelError): void {
     this.#dependencies.counters.limited++;
     this.#channels.get(message.topic)?.endWithError(refusal);
@@ -236,24 +236,24 @@ export class ChannelConnection {
     this.#reply(message, "error", { reason: errorReason(error) });
   }
 
-  /** By the token, or by the API key that the socket was opened with. */
+  /** Authenticates by the token, or by the API key that the socket was opened with. */
   async #identify(token: string | null): Promise<Caller> {
     // An empty token is invalid; without a token, the API key is used.
     if (token === "") throw malformedToken();
     try {
       return requireUnexpired(await this.#authenticate(token));
     } catch (error) {
-      // Not the key of the socket, which could have been revoked.
+      // The key of the socket is not used, because it could have been revoked.
       if (token !== null && token !== this.#apiKey && isUnknownKey(error)) throw malformedToken();
       throw toTokenError(error, token ?? this.#apiKey ?? "");
     }
   }
 
-  /** Usually the result is cached, and thousands of sockets are checked at once. */
+  /** Checks a token. Usually the result is cached, because thousands of sockets are checked at once. */
   #checkToken(token: string | null, refuse: (refusal: ChannelError) => void): void {
     const fail = (error: unknown) => {
       const refusal = toTokenError(error, token ?? this.#apiKey ?? "");
-      // An account that cannot be checked now, as while the database is away, stays.
+      // If an account cannot be checked now, for example while the database is unavailable, the channel stays open.
       if (refusal instanceof ChannelError) refuse(refusal);
       else this.#dependencies.log.debug({ err: error }, "an account could not be checked");
     };
@@ -306,12 +306,12 @@ function tooManyBindings(max: number): ChannelError {
   return new ChannelError("InvalidJoinPayload", `A channel can have at most ${max} postgres_changes`);
 }
 
-/** Languages with other number types distinguish `1.0` from `1` and have longer numbers: the text is passed on unchanged. */
+/** Returns the unchanged text of the payload, since languages with other number types distinguish `1.0` from `1` and have longer numbers. */
 function exactPayload(text: string, version: ProtocolVersion): string | null {
   return INEXACT_NUMBER.test(text) ? sliceExactPayload(text, version) : null;
 }
 
-/** `{"type":"broadcast","event":"hi","payload":{…}}`, or a message of another form. */
+/** Parses `{"type":"broadcast","event":"hi","payload":{…}}`, or a message of another form. */
 function parseBroadcast(value: unknown, exact: string | null): BroadcastMessage | null {
   if (!isJsonObject(value)) return null;
   const { type, event = "", payload, ...rest } = value;

@@ -37,15 +37,14 @@ export const BROADCAST_API_PATH = "/realtime/v1/api";
 const BATCH_PATH = `${BROADCAST_API_PATH}/broadcast`;
 const SINGLE_PATH = new RegExp(`^${BATCH_PATH}/(?<topic>[^/]+)/events/(?<event>[^/]+)$`);
 const ALLOWED_METHODS = "OPTIONS, POST";
-/** The same limit as Supabase's. */
+/** The limit of Supabase. */
 export const MAX_BODY_BYTES = 3 * 2 ** 20;
-/** Each private topic among them costs a query. */
+/** The limit of messages, since each private topic among them costs a query. */
 const MAX_MESSAGES = 1_000;
 const ACCEPTED: BroadcastResponse = { status: 202, headers: {}, body: null };
 
 type AddressedBroadcast = { readonly channelTopic: ChannelTopic; readonly broadcast: BroadcastMessage };
 
-/** Handles broadcasts by HTTP. */
 export function makeHttpBroadcast(dependencies: HttpBroadcastDependencies) {
   return async (request: BroadcastRequest): Promise<BroadcastResponse> => {
     const single = SINGLE_PATH.exec(request.path)?.groups;
@@ -80,7 +79,7 @@ async function authenticate(request: BroadcastRequest, { authenticator }: HttpBr
   return caller;
 }
 
-/** Messages to topics that the caller may not write to are left out. */
+/** Sends a batch. Messages to topics that the caller may not write to are left out. */
 async function sendBatch(
   request: BroadcastRequest,
   caller: Caller,
@@ -120,7 +119,7 @@ async function sendSingle(
   await broadcaster.send(channelTopic, broadcast, null)();
 }
 
-/** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are validated before any is sent. */
+/** Parses `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are validated before any is sent. */
 function parseBatch(body: unknown): readonly AddressedBroadcast[] {
   const { messages } = isJsonObject(body) ? body : {};
   if (!Array.isArray(messages)) throw invalidBroadcast("The body must be an object with an array of messages.");
@@ -141,7 +140,7 @@ function parseBatch(body: unknown): readonly AddressedBroadcast[] {
   });
 }
 
-/** An invalid value is rejected: treating it as false could send a private message to everybody. */
+/** Parses `private`. An invalid value is rejected: treating it as false could send a private message to everybody. */
 function parsePrivate(input: unknown): boolean {
   const value = typeof input === "string" ? input.toLowerCase() : (input ?? false);
   if (value === true || value === "true") return true;
@@ -169,7 +168,7 @@ async function readJsonBody(request: BroadcastRequest, limit: BodyLimit): Promis
   return parseJsonExactly(body.toString("utf8"));
 }
 
-/** Returns the number of values. */
+/** Validates JSON. Returns the number of values. */
 async function checkJson(body: Buffer, maxDepth: number): Promise<number> {
   const scan = await runStepwise(scanJson(body, null, maxDepth));
   if (scan.kind === "invalid") throw invalidBroadcast("The body is not JSON.");

@@ -8,14 +8,14 @@ import { encodeSocketFrame } from "./protocol/outbox.ts";
 import type { GatewayMessage, GatewayRelay } from "./relay.ts";
 
 type PresencePayload = Readonly<Record<string, unknown>>;
-/** What one channel tracks under a key; `ref` distinguishes it from others and from its earlier ones. */
+/** The presence that one channel tracks under a key; `ref` distinguishes it from others and from its earlier ones. */
 type PresenceMeta = {
   readonly room: ChannelTopic;
   readonly key: string;
   readonly ref: string;
   readonly payload: PresencePayload;
 };
-/** Another gateway's presences. `version`: its count of changes; null until it has sent its whole state. */
+/** Another gateway's presences. `version` is its count of changes; null until it has sent its whole state. */
 type RemoteGateway = {
   readonly metas: Map<string, PresenceMeta>;
   version: number | null;
@@ -30,9 +30,9 @@ type TopicPresence = {
   readonly frames: Map<ProtocolVersion, Buffer>;
 };
 
-/** A client that joins a topic is sent all of its presences at once. */
+/** The limit of a topic's presences, since a client that joins is sent all of them at once. */
 const MAX_TOPIC_BYTES = 4 * 2 ** 20;
-/** How often a gateway with presences sends a sign of life to the others. */
+/** The interval of the signs of life that a gateway with presences sends to the others. */
 const ALIVE_INTERVAL_MS = 10_000;
 const GATEWAY_TIMEOUT_MS = 35_000;
 
@@ -42,11 +42,11 @@ type PresenceRelay = Pick<GatewayRelay, "send" | "flushed">;
 export class Presence {
   readonly #members: TopicMembers;
   readonly #relay: PresenceRelay;
-  /** Those of this gateway. */
+  /** The presences of this gateway. */
   readonly #own = new Map<TopicMember, PresenceMeta>();
   readonly #byTopic = new Map<string, TopicPresence>();
   readonly #gateways = new Map<string, RemoteGateway>();
-  /** How many changes were published: a gateway that has missed one notices it by the number. */
+  /** The number of published changes: a gateway that has missed one notices it by the number. */
   #version = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -55,7 +55,7 @@ export class Presence {
     this.#relay = relay;
   }
 
-  /** Throws where the topic's presences would take too much memory. */
+  /** Throws if the topic's presences would take too much memory. */
   assertFits(member: TopicMember, key: string, payload: PresencePayload): void {
     const otherBytes =
       (this.#byTopic.get(topicKey(member.channelTopic))?.bytes ?? 0) - metaBytes(this.#own.get(member));
@@ -79,12 +79,12 @@ export class Presence {
     void this.#publish({ leaves });
   }
 
-  /** The state of a topic: `{"alice":{"metas":[{"name":"Alice","phx_ref":"F1"}]}}` */
+  /** Returns the state of a topic: `{"alice":{"metas":[{"name":"Alice","phx_ref":"F1"}]}}` */
   state(room: ChannelTopic): string {
     return encodeMetas([...(this.#byTopic.get(topicKey(room))?.metas.values() ?? [])]);
   }
 
-  /** The same as a frame, which is shared until the state changes. */
+  /** Returns the state as a frame, which is shared until the state changes. */
   stateFrame({ channelTopic: room, version, topic }: Pick<TopicMember, "channelTopic" | "version" | "topic">): Buffer {
     const topicPresence = this.#byTopic.get(topicKey(room));
     const previous = topicPresence?.frames.get(version);
@@ -156,14 +156,14 @@ export class Presence {
     void this.#relay.send({ kind, version: this.#version, metas: [...this.#own.values()] });
   }
 
-  /** A message may have been lost, or the gateway was considered dead: its state is requested. */
+  /** Requests the state of a gateway if a message may have been lost, or if the gateway was considered dead. */
   #requestStateIfBehind(remote: RemoteGateway, version: unknown): void {
     if (remote.version === version || remote.isStateRequested) return;
     remote.isStateRequested = true;
     this.exchangeState();
   }
 
-  /** Thousands may come or go with a gateway: each topic is sent one difference. */
+  /** Replaces presences. Thousands may come or go with a gateway, so each topic is sent one difference. */
   #replaceAll(previous: Map<string, PresenceMeta>, metas: readonly PresenceMeta[]): void {
     const current = new Map(metas.map((meta) => [meta.ref, meta]));
     const leaves = [...previous.values()].filter(({ ref }) => !current.has(ref));
@@ -176,7 +176,7 @@ export class Presence {
     }
   }
 
-  /** All of one topic. */
+  /** Applies changes, all of one topic. */
   #apply(joins: readonly PresenceMeta[], leaves: readonly PresenceMeta[]): void {
     const first = joins[0] ?? leaves[0];
     if (!first) return;
@@ -205,7 +205,7 @@ export class Presence {
     }
   }
 
-  /** The timer runs only while other gateways are known. */
+  /** Starts or stops the timer, which runs only while other gateways are known. */
   #updateTimer(): void {
     const isNeeded = this.#gateways.size > 0;
     if (isNeeded) this.#timer ??= setInterval(() => this.#checkGateways(), ALIVE_INTERVAL_MS).unref();

@@ -45,7 +45,7 @@ export const SOCKET_PATH = "/realtime/v1/websocket";
 
 export type RealtimeDependencies = {
   readonly config: Config;
-  /** The current one: the settings that it is made from may change. */
+  /** Returns the current authenticator: the settings that it is made from may change. */
   readonly authenticator: () => Authenticator;
   readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
   /** The client's address, as far as the proxies in front of the service are trusted. */
@@ -67,12 +67,12 @@ export type Realtime = {
   readonly handlersByPath: Readonly<Record<string, (request: BroadcastRequest) => Promise<BroadcastResponse>>>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   statistics(): RealtimeStatistics;
-  /** Closes the sockets, and waits for that. */
+  /** Closes the sockets, and resolves when they are closed. */
   closeSockets(milliseconds: number): Promise<void>;
   close(): Promise<void>;
 };
 
-/** Channels of the protocol that supabase-js uses: table changes, broadcasts and presence. */
+/** Opens the channels of the protocol that supabase-js uses: table changes, broadcasts and presence. */
 export function openRealtime(dependencies: RealtimeDependencies): Realtime {
   const { config, authenticator, csrf, clientAddress } = dependencies;
   const channelDependencies = makeChannelDependencies(dependencies);
@@ -166,7 +166,7 @@ function makeChannelDependencies(
   };
 }
 
-/** The same for all requests of a caller, since groups of subscribers are checked once. */
+/** Makes the same context for all requests of a caller, since groups of subscribers are checked once. */
 function makeSubscriberContexts(config: Config, catalog: CatalogKeeper): (caller: Caller) => StatementContext {
   const contexts = makeCallerSettings(config);
   return (caller) => {

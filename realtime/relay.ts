@@ -7,7 +7,7 @@ import type { Logger } from "#runtime/log";
 /** A message between gateways, or from SQL, through the replication stream: a JSON object with its kind. */
 export type GatewayMessage = Readonly<Record<string, unknown>> & { readonly kind: string };
 
-/** `gateway` is null for messages from SQL. No further message is handled before the promise resolves. */
+/** Receives messages; `from` is null for messages from SQL. No further message is handled before the promise resolves. */
 export type ReceiveGatewayMessage = (messages: GatewayMessage, from: string | null) => void | Promise<void>;
 
 type GatewayRelayOptions = {
@@ -17,9 +17,9 @@ type GatewayRelayOptions = {
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
-/** `realtime.send` uses the same prefix. */
+/** The prefix of messages, which `realtime.send` uses too. */
 const MESSAGE_PREFIX = "realtime";
-/** Senders should wait if more messages or characters are queued. */
+/** The limits of queued messages and characters above which senders should wait. */
 const MAX_QUEUED_MESSAGES = 500;
 const MAX_QUEUED_CHARACTERS = 8 * 2 ** 20;
 
@@ -27,8 +27,8 @@ const MAX_QUEUED_CHARACTERS = 8 * 2 ** 20;
 type RelayBatch = { readonly messages: string[]; length: number; readonly sent: Promise<void> };
 
 /**
- * Sends messages to the other gateways of the database; where the replication stream is refused, to the other workers of
- * this service. What arrives while a batch is sent goes with the next one.
+ * Sends messages to the other gateways of the database; if the replication stream is refused, to the other workers of
+ * this service. Messages that arrive while a batch is sent go with the next one.
  */
 export class GatewayRelay {
   readonly gateway = randomUUID();
@@ -47,7 +47,7 @@ export class GatewayRelay {
     });
   }
 
-  /** Resolves when it was sent. A failure is logged. */
+  /** Sends a message. Resolves when it was sent. A failure is logged. */
   send(messages: GatewayMessage): Promise<void> {
     this.#nextBatch ??= this.#startBatch();
     const text = JSON.stringify(messages);
@@ -56,7 +56,7 @@ export class GatewayRelay {
     return this.#nextBatch.sent;
   }
 
-  /** More is queued than can be sent: senders should wait until it was sent. */
+  /** True if more is queued than can be sent: senders should wait until it was sent. */
   get isCongested(): boolean {
     return (
       this.#nextBatch !== null &&

@@ -12,7 +12,7 @@ const KEPT_MESSAGES = `
     and inserted_at > pg_catalog.to_timestamp($2 / 1000.0)
   order by inserted_at desc, id limit $3`;
 
-/** As the owner: whether the caller may receive messages of the topic was checked when it joined. */
+/** Makes the reader, which runs as the owner: whether the caller may receive messages of the topic was checked when it joined. */
 export function makeKeptMessageReader(asOwner: Database["asOwner"]): ReadKeptMessages {
   return (topic, { since, limit }) =>
     asOwner(async (client) => (await client.query<KeptMessage>(KEPT_MESSAGES, [topic, since, limit])).rows.reverse());

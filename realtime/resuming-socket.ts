@@ -9,14 +9,14 @@ type ObjectMessage = { topic: string; event: string; payload: ChannelPayload };
 type ListMessage = [joinRef: string | null, ref: string | null, topic: string, event: string, payload: ChannelPayload];
 
 /**
- * For the browser, so that supabase-js misses no change when a connection is lost:
+ * Wraps the browser's WebSocket, so that supabase-js misses no change when a connection is lost:
  * `createClient(url, key, { realtime: { transport: resuming(WebSocket) } })`. It remembers the position of each channel, and sends it
  * when the channel is joined again. The server reports a position that is no longer available.
  */
 export function resuming(Socket: typeof WebSocket): typeof WebSocket {
   const positions = new Map<string, string>();
 
-  /** The position of a heartbeat is valid for the channels joined on this socket, not for those that are still to be replayed. */
+  /** Remembers a position. That of a heartbeat is valid for the channels joined on this socket, not for those that are still to be replayed. */
   const rememberPosition = ({ topic, event, payload }: ObjectMessage, joined: Set<string>): void => {
     const position = payload.data?.position ?? payload.response?.position;
     const isLost = payload.extension === "postgres_changes" && payload.status === "error";
@@ -56,7 +56,7 @@ export function resuming(Socket: typeof WebSocket): typeof WebSocket {
   };
 }
 
-/** Version 2.0.0 uses a list, 1.0.0 an object. */
+/** Converts a message to an object: version 2.0.0 uses a list, 1.0.0 an object. */
 function toObjectMessage(message: ObjectMessage | ListMessage): ObjectMessage {
   if (!Array.isArray(message)) return message;
   const [, , topic, event, payload] = message;

@@ -19,20 +19,20 @@ export type RealtimeSocketOptions = {
   readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
   /** The client's address, as far as the proxies in front of the service are trusted. */
   readonly clientAddress: (request: IncomingMessage) => string | null;
-  /** How long a client may send nothing; clients send a heartbeat every 25 seconds. */
+  /** The time in which a client may send nothing; clients send a heartbeat every 25 seconds. */
   readonly idleTimeoutMs?: number;
 };
 
 const IDLE_TIMEOUT_MS = 60_000;
 const MAX_MESSAGE_BYTES = 5 * 2 ** 20;
-/** Messages of one socket that are being handled, and their bytes: more are read later. */
+/** The limits of messages of one socket that are being handled, and of their bytes: more are read later. */
 const MAX_PENDING_MESSAGES = 200;
 const MAX_PENDING_BYTES = 8 * 2 ** 20;
-/** What a message counts for, however short it is: reading it has a cost. */
+/** The least size that a message counts for, because reading it has a cost. */
 const MIN_COUNTED_BYTES = 512;
-/** What a message takes while it is handled, for each of its bytes: the frame, its text, and what is parsed from it. */
+/** The memory that a message takes while it is handled, per byte: the frame, its text, and the parsed values. */
 const HANDLING_MEMORY_FACTOR = 8;
-/** How long a client may take to read up to the closing frame. */
+/** The time limit for a client to read up to the closing frame. */
 const CLOSE_TIMEOUT_MS = 25_000;
 const DRAIN_TIMEOUT_MS = 1_000;
 
@@ -91,7 +91,7 @@ export class RealtimeSocketServer {
     return { ...this.#options.dependencies.counters, sockets: this.#host.size, channels, subscriptions };
   }
 
-  /** Accepts no socket any more, and closes those that are open. */
+  /** Accepts no socket any more, and closes the open ones. */
   close(milliseconds: number): Promise<void> {
     return this.#host.close(Math.min(milliseconds, DRAIN_TIMEOUT_MS));
   }
@@ -103,7 +103,7 @@ type ChannelClient = {
   readonly largeWorkOwner: string;
 };
 
-/** One socket: what it sends and receives is limited here, and handled by its connection. */
+/** One socket. It limits the messages sent and received, and its connection handles them. */
 class ChannelSession implements SocketSession {
   readonly connection: ChannelConnection;
   readonly #accepted: AcceptedSocket;
@@ -173,7 +173,7 @@ class ChannelSession implements SocketSession {
   }
 }
 
-/** Pauses reading from a client while it sends more than is handled, or than it may. */
+/** Pauses reading from a client that sends more than is handled, or more than it may. */
 class MessageIntake {
   readonly #reading: PausableSource;
   readonly #rate: RateLimiter;
@@ -222,7 +222,7 @@ class MessageIntake {
   }
 
   #isBusy(): boolean {
-    // Of the messages that were read already, one is handled in any case.
+    // At least one of the messages that were read already is handled.
     const isMemoryShort = this.#messages > 0 && this.#incoming.shortageOf(MIN_COUNTED_BYTES) !== null;
     const isFull = this.#messages >= MAX_PENDING_MESSAGES || this.#bytes >= MAX_PENDING_BYTES;
     return this.#isOverRate || isFull || isMemoryShort;

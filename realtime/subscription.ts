@@ -16,7 +16,7 @@ type SubscriptionOptions = {
   readonly version: ProtocolVersion;
   readonly outbox: Outbox;
   readonly request: JoinRequest;
-  /** Changes may have been missed. */
+  /** Reports to the client that changes may have been missed. */
   readonly reportGap: (reason: string) => void;
 };
 
@@ -28,19 +28,19 @@ type ChannelFeeds = Pick<
 
 export type SubscriptionDependencies = {
   readonly feeds: ChannelFeeds;
-  /** Resolves the bindings that a caller requests on a socket; null for one that is invalid or not permitted. */
+  /** Makes a reader that resolves the bindings of a caller on a socket; null for one that is invalid or not permitted. */
   readonly bindingReaderFor: (
     caller: Caller,
     outbox: Outbox,
   ) => (request: BindingRequest, id: number) => Promise<Binding | null>;
-  /** Whether a filter of the binding failed for that socket a moment ago. */
+  /** True if a filter of the binding failed for that socket a moment ago. */
   readonly isSuspended: (outbox: Outbox, binding: Binding) => boolean;
 };
 export type SubscriptionState = { readonly status: "ok" | "error"; readonly message: string };
 
-/** Less than the ten seconds after which the client gives up. */
+/** The time limit of a join, less than the ten seconds after which the client gives up. */
 const SUBSCRIBE_TIMEOUT_MS = 8_000;
-/** A channel without bindings waits shortly for the messages of other gateways. */
+/** The time for which a channel without bindings waits for the messages of other gateways. */
 const OPEN_TIMEOUT_MS = 2_000;
 
 /** The table changes that one channel receives, with the claims of its current token. */
@@ -48,7 +48,7 @@ export class Subscription {
   readonly #dependencies: SubscriptionDependencies;
   readonly #options: SubscriptionOptions;
   #subscriber: ChangeSubscriber | null = null;
-  /** Of a new token, until all checks use its claims. */
+  /** The subscriber of a new token, until all checks use its claims. */
   #successor: ChangeSubscriber | null = null;
   #isEnded = false;
 
@@ -72,7 +72,7 @@ export class Subscription {
       : { status: "error", message: unableToSubscribe(bindings) };
   }
 
-  /** Resolves when no change of its bindings is missed any more; throws where the join is rejected. */
+  /** Resolves when no change of its bindings is missed any more; throws if the join is rejected. */
   async start(caller: Caller): Promise<void> {
     const { bindings, waitMs, resume } = this.#options.request;
     const { feeds } = this.#dependencies;
@@ -102,7 +102,7 @@ export class Subscription {
     }
   }
 
-  /** To be called when the join was replied to: missed changes are sent after the reply. */
+  /** Sends missed changes. Must be called after the reply to the join. */
   resume(): void {
     if (this.#subscriber && this.#options.request.resume !== null && !this.#isEnded)
       this.#dependencies.feeds.resume(this.#subscriber);

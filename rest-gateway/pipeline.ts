@@ -1,4 +1,4 @@
-// What the dialects use, beside their types (request/dialect.ts) and callers (request/authenticate.ts).
+// The exports that the dialects use, beside their types (request/dialect.ts) and callers (request/authenticate.ts).
 export { type BatchPart, invalidBatch } from "./batch/batch-parts.ts";
 export { handleBatch } from "./batch/handle-batch.ts";
 export { BATCH_TYPE, hasBatchType, inheritHeaders, listResponses } from "./batch/part-messages.ts";

@@ -16,7 +16,7 @@ import type { RunningService, ServiceOptions } from "./wiring/service.ts";
 
 const startedAt = performance.now();
 if (!acceptsStartArguments(takeBranch(process.argv.slice(2), process.env))) process.exit();
-/** `npm run dev`: the files in `current/` are applied whenever they change. */
+/** True for `npm run dev`: the files in `current/` are applied whenever they change. */
 const isDevelopment = process.argv.includes("--dev");
 const { config, warnings } = readConfigOrExit();
 const log = makeLogger(config);
@@ -25,7 +25,7 @@ for (const warning of warnings) log.warn(warning);
 const print = (text: string) => standardOutput().write(`${text}\n`);
 const report = (step: string) => print(`  … ${step}`);
 handleUncaughtErrors();
-/** npm and the terminal both send SIGINT for one Ctrl-C. */
+/** The time within which a second SIGINT is ignored: npm and the terminal both send one for one Ctrl-C. */
 const SAME_SIGNAL_MS = 200;
 const isSingleProcess = config.workers === 1;
 let service: RunningService | null = null;
@@ -36,14 +36,14 @@ let stoppingSince: number | null = null;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
     if (stoppingSince !== null && performance.now() - stoppingSince < SAME_SIGNAL_MS) return;
-    // Not started yet, or the second signal: exit at once. The embedded Postgres ends with this process in any case.
+    // The service has not started yet, or this is the second signal: exit at once. The embedded Postgres ends with this process in any case.
     if (!service || stoppingSince !== null) process.exit(1);
     void shutDown(0, `${signal} received, stopping`);
   });
 }
-// Not SIGHUP, because terminals send it on close.
+// SIGHUP is not used, because terminals send it on close.
 process.on("SIGUSR2", () => void reload());
-// As at PostgREST.
+// PostgREST uses the same signal.
 process.on("SIGUSR1", () => void reloadSchema());
 
 try {
@@ -52,9 +52,9 @@ try {
   process.env.GRAPHILE_ENV ??= "production";
   if (!hasHome()) process.env.HOME = "/";
   await checkMailFolder(config);
-  // Of backups that were killed.
+  // Backups that were killed have left these drafts.
   for (const folder of [config.backupDir, "."]) await deleteStaleDrafts(folder);
-  // Before any process starts.
+  // Invalid templates are reported before any process starts.
   readMailTemplates(config.mailTemplatesDir);
   const start = isSingleProcess
     ? startSingleProcess
@@ -73,11 +73,11 @@ try {
 } catch (error) {
   reportFailure(error);
   await admin?.close();
-  // Exits even if handles are open, so that the supervisor can restart the process.
+  // This exits even if handles are open, so that the supervisor can restart the process.
   process.exit();
 }
 
-/** Its modules are loaded while Postgres starts, on another processor: not before it is spawned, which they would delay. */
+/** Starts the service in this process. Its modules are loaded while Postgres starts, but only once Postgres is spawned, which they would delay. */
 async function startSingleProcess(config: Config, options: ServiceOptions): Promise<RunningService> {
   await checkListenAddress(config);
   const spawned = Promise.withResolvers<void>();
@@ -88,7 +88,7 @@ async function startSingleProcess(config: Config, options: ServiceOptions): Prom
   return startService(config, { ...options, startingPostgres });
 }
 
-/** As long as the service runs. The first requests find what the files describe. */
+/** Applies the files of `current/` as long as the service runs. The first requests find the tables of these files. */
 async function applyCurrentMigrations(settings: MigrateSettings): Promise<void> {
   migrationWatch = watchMigrations(settings, print);
   await migrationWatch.begun;
@@ -104,7 +104,7 @@ function readConfigOrExit(): LoadedConfig {
   }
 }
 
-/** graphile-worker needs a home directory on import, which a container's user may not have. */
+/** True if there is a home directory. graphile-worker needs one on import, which a container's user may not have. */
 function hasHome(): boolean {
   try {
     return homedir() !== "";
@@ -146,7 +146,7 @@ async function reload(): Promise<void> {
   }
 }
 
-/** In all processes and gateways of the database. */
+/** Reloads the schema in all processes and gateways of the database. */
 async function reloadSchema(): Promise<void> {
   if (!service || stoppingSince !== null) return;
   report("SIGUSR1 received, reloading the schema");

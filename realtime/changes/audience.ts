@@ -31,7 +31,7 @@ export type AudienceDependencies = {
   readonly log: Pick<Logger, "warn">;
 };
 
-/** Groups the subscribers to a table's changes; null where the catalogue does not have the table. */
+/** Groups the subscribers to a table's changes; null if the catalogue does not have the table. */
 export type FindAudience = (
   subscribers: ReadonlySet<ChangeSubscriber>,
   relation: ReplicatedRelation,
@@ -91,7 +91,7 @@ function isUpToDate(table: CatalogTable | undefined, { oid, columns }: Replicate
   return table?.oid === oid && columns.every((column) => isUnalteredColumn(table, column));
 }
 
-/** A filter cannot be applied to values from before its column was altered. */
+/** Reports a gap to subscribers whose filters cannot be applied to values from before their column was altered. */
 function reportAlteredFilters({ table, groups }: ChangeAudience, { columns }: ReplicatedRelation): void {
   const altered = new Set(columns.filter((column) => !isUnalteredColumn(table, column)).map(({ name }) => name));
   if (altered.size === 0) return;
@@ -114,7 +114,7 @@ export type ChangeAudience = { readonly table: CatalogTable; readonly groups: re
 
 /** Subscribers who see the same rows, so that Postgres checks them once for all. */
 export type SubscriberGroup = {
-  /** One of them: the others have the same role, and the same values of the claims that the policies read. */
+  /** The caller of one member: the others have the same role, and the same values of the claims that the policies read. */
   readonly caller: Caller;
   readonly visibility: RowVisibility;
   readonly commonCondition: string | null;
@@ -126,7 +126,7 @@ export type GroupMember = {
   readonly subscriber: ChangeSubscriber;
   readonly bindings: readonly Binding[];
   readonly columns: VisibleColumns;
-  /** Whether a filter must be evaluated by Postgres. */
+  /** True if Postgres must evaluate a filter. */
   readonly needsPostgres: boolean;
 };
 
@@ -203,7 +203,7 @@ export function matchesTable(
   return (schema === null || schema === relation.schema) && (table === null || table === relation.name);
 }
 
-/** Bindings are validated at the join: since then a column may have been revoked, altered or dropped. */
+/** True if the binding is readable. Bindings are validated at the join: later a column may be revoked, altered or dropped. */
 function isStillReadable({ filters, select }: Binding, access: TableAccess, { columns }: CatalogTable): boolean {
   const isSelected = [...(select ?? [])].every((column) => access.columns.has(column));
   const isOfType = (column: string, oid: number) => columns.get(column)?.baseType.oid === oid;
@@ -230,7 +230,7 @@ function toGroupMembers(
 
 type LapseContext = { readonly catalog: Pick<CatalogKeeper, "current">; readonly publication: Publication };
 
-/** Subscribers who would no longer receive a table that they were granted when they joined, with the reason. */
+/** Finds subscribers who would no longer receive a table that they were granted when they joined, with the reason. */
 async function findLapsedSubscribers(
   subscribers: readonly ChangeSubscriber[],
   { catalog, publication }: LapseContext,
@@ -262,7 +262,7 @@ async function findLapsedSubscribers(
 }
 
 type PublicationWatchOptions = LapseContext & {
-  /** At any time, those who are sent changes, or will be. */
+  /** The subscribers who are sent changes at this time, or will be. */
   readonly subscribers: ReadonlySet<ChangeSubscriber>;
   readonly supervisor: Supervisor;
   readonly log: Pick<Logger, "warn">;
@@ -277,7 +277,7 @@ const AFTER_SCHEMA_CHANGE = "schema";
  */
 export class PublicationWatch {
   readonly #options: PublicationWatchOptions;
-  /** Those who subscribed before the last comparison. */
+  /** The subscribers who subscribed before the last comparison. */
   readonly #watched = new WeakSet<ChangeSubscriber>();
   readonly #compareTogether: (cause: string) => Promise<void>;
   readonly #report: WorkReport;
@@ -298,13 +298,13 @@ export class PublicationWatch {
     this.#watched.add(subscriber);
   }
 
-  /** For a subscriber that was sent changes before. */
+  /** Watches the publication for a subscriber that was sent changes before. */
   continue(subscriber: ChangeSubscriber): void {
     this.#watched.add(subscriber);
     this.begin(subscriber).catch(() => {});
   }
 
-  /** After a change of the schema. */
+  /** Compares the publication after a change of the schema. */
   async check(): Promise<void> {
     try {
       await this.#compareTogether(AFTER_SCHEMA_CHANGE);

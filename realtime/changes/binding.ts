@@ -30,32 +30,31 @@ const EXPENSIVE_PATTERN = /\\\d|\{|\(\?|^\*\*\*/;
 export type Binding = {
   readonly id: number;
   readonly event: "*" | "INSERT" | "UPDATE" | "DELETE";
-  /** Null: any. */
+  /** The schema; null for any schema. */
   readonly schema: string | null;
   readonly table: string | null;
   readonly filters: readonly RowFilter[];
-  /** Null: all columns that the subscriber may read. Empty: the key only. */
+  /** The selected columns. If null, all columns that the subscriber may read; if empty, the key only. */
   readonly select: ReadonlySet<string> | null;
 };
 
-/** What a binding is validated against. */
 type BindingDependencies = {
   readonly catalog: Pick<CatalogKeeper, "current" | "reload">;
   readonly role: string;
   readonly publication: Publication;
   readonly findMissingColumns: FindMissingPolicyColumns;
-  /** Anonymous callers may only use patterns that are cheap to match. */
+  /** True for anonymous callers, who may only use patterns that are cheap to match. */
   readonly isAnonymous: boolean;
   /** Queries Postgres as the subscriber's role; rejects with Postgres's error. */
   readonly query: (statement: Statement) => Promise<TextRows>;
-  /** The same for the values of a filter: reading a pattern can take long. */
+  /** Queries Postgres for the values of a filter, apart from other queries, because reading a pattern can take long. */
   readonly readValues: (statement: Statement, hasPattern: boolean) => Promise<TextRows>;
 };
 
 const BINDING_EVENTS = ["*", "INSERT", "UPDATE", "DELETE"] as const;
 const ID_BITS = 27;
 
-/** The id of each binding, stable and distinct for distinct bindings: the client compares them, and none is 0. */
+/** Returns the id of each binding, stable and distinct for distinct bindings: the client compares them, and none is 0. */
 export function assignBindingIds(requests: readonly BindingRequest[]): readonly number[] {
   const taken = new Map<number, string>();
   return requests.map((request) => {
@@ -67,7 +66,7 @@ export function assignBindingIds(requests: readonly BindingRequest[]): readonly 
   });
 }
 
-/** For one join: its bindings of one table send the same queries, which run once. */
+/** Makes the reader of one join: its bindings of one table send the same queries, which run once. */
 export function makeBindingReader(dependencies: BindingDependencies) {
   const queryOnce = memoize((statement: string) => dependencies.query(JSON.parse(statement)));
   const readValuesOnce = memoize((key: string) => {
@@ -82,7 +81,7 @@ export function makeBindingReader(dependencies: BindingDependencies) {
   return (request: BindingRequest, id: number) => resolveBinding(request, id, memoizedDependencies);
 }
 
-/** A subscription that names its table. */
+/** Records a subscription that names its table. */
 export function recordBinding(
   recorder: RequestRecorder,
   role: string,
@@ -100,7 +99,7 @@ export function recordBinding(
   }));
 }
 
-/** Null where the caller may not receive such changes. The reason is not reported: it would disclose which tables exist. */
+/** Returns null if the caller may not receive such changes. The reason is not reported: it would disclose which tables exist. */
 async function resolveBinding(
   request: BindingRequest,
   id: number,
@@ -138,7 +137,7 @@ async function resolveBinding(
 type ReadableTable = { readonly table: CatalogTable; readonly access: TableAccess };
 type TableLookup = Pick<BindingDependencies, "catalog" | "role" | "query">;
 
-/** The table, where the catalogue says that the role may read it and all of these columns. */
+/** Finds the table; null unless the catalogue says that the role may read it and all of these columns. */
 function findReadableTable(
   { catalog, role }: TableLookup,
   name: QualifiedName,
@@ -155,7 +154,7 @@ const HAS_SELECT_PRIVILEGE = `
     and coalesce(pg_catalog.bool_and(pg_catalog.has_column_privilege($1::pg_catalog.text, name, 'select')), true)
   from pg_catalog.json_array_elements_text($2::pg_catalog.json) as name`;
 
-/** A table that was created or granted a moment ago may not be in the catalogue yet. */
+/** Finds a table that was created or granted a moment ago and may not be in the catalogue yet. */
 async function findNewlyReadableTable(
   lookup: TableLookup,
   name: QualifiedName,
@@ -174,7 +173,7 @@ async function findNewlyReadableTable(
   return findReadableTable(lookup, name, columns);
 }
 
-/** `*` and an empty name stand for any. */
+/** Parses a name. `*` and an empty name stand for any name. */
 function parseNameOrWildcard(value: unknown, absent: string | null): string | null {
   if (value === undefined || value === null || value === "") return absent;
   return value === "*" ? null : stringifyValue(value);
@@ -208,7 +207,7 @@ async function readFilters(
   }
 }
 
-/** An error of the server does not make the binding invalid. */
+/** Returns null, since the binding is invalid, but rethrows an error of the server, which does not make the binding invalid. */
 function nullUnlessServerError(error: unknown): null {
   if (error instanceof ApiError && toHttpError(error).status >= 500) throw error;
   return null;
@@ -216,7 +215,7 @@ function nullUnlessServerError(error: unknown): null {
 
 type FilterProbe = { readonly condition: FilterCondition; readonly sql: string; readonly isCanonical: boolean };
 
-/** The condition applied to null, and its values in the column type's canonical text: a cast would write a boolean differently. */
+/** Builds the condition applied to null, and its values in the column type's canonical text: a cast would write a boolean differently. */
 function probeCondition(
   condition: FilterCondition,
   table: CatalogTable,
@@ -241,7 +240,7 @@ function probeCondition(
   });
 }
 
-/** Null where equal texts may be written differently, as by a case-insensitive collation. */
+/** Returns the canonical text; null if equal texts may be written differently, as by a case-insensitive collation. */
 function canonicalText(value: string, { baseType, position }: CatalogColumn, { oid }: CatalogTable): string {
   const text = `pg_catalog.concat(${value}::${castType({ baseType })})`;
   return baseType.name === "text" || baseType.name === "varchar"
@@ -250,7 +249,7 @@ function canonicalText(value: string, { baseType, position }: CatalogColumn, { o
     : text;
 }
 
-/** Whether a condition is cheap to evaluate on any value: a pattern must be short and simple. */
+/** True if a condition is cheap to evaluate on any value: a pattern must be short and simple. */
 function isCheapCondition({ operator, values }: FilterCondition): boolean {
   if (!isPattern(operator)) return true;
   const isExpression = operator === "match" || operator === "imatch";

@@ -14,7 +14,7 @@ export type VisibleColumns = { readonly columns: ReadonlySet<string>; readonly i
 export type DeliveredChange = {
   readonly type: "INSERT" | "UPDATE" | "DELETE";
   readonly columns: VisibleColumns;
-  /** Whether the old row is included. */
+  /** True if the old row is included. */
   readonly includesOld: boolean;
 };
 
@@ -82,13 +82,13 @@ export class ChangePayload {
     return `{${members.join(",")}}`;
   }
 
-  /** Why the change has no row. */
+  /** Returns the reason why the change has no row. */
   #keyError({ type, columns }: DeliveredChange): string | null {
     if (this.#table.primaryKey.length === 0 && type !== "DELETE") return ERROR_NO_KEY;
     return columns.includesKey ? null : ERROR_UNREADABLE_KEY;
   }
 
-  /** Why the row is incomplete. */
+  /** Returns the reasons why the row is incomplete. */
   #errors(columns: VisibleColumns): readonly string[] {
     const missing = this.#renamed(columns);
     const altered = missing.length > 0 ? [`${ERROR_ALTERED} ${missing.join(", ")}`] : [];

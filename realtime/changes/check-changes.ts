@@ -8,7 +8,7 @@ import type { ChangeSubscriber } from "./subscriber.ts";
 
 export type DeliveriesByRelation = ReadonlyMap<ReplicatedRelation, ChangeDelivery>;
 
-/** What each group of subscribers sees of the changes. */
+/** Checks which of the changes each group of subscribers may see. */
 export type CheckChanges = (changes: readonly PendingChange[]) => Promise<DeliveriesByRelation>;
 
 type CheckDependencies = AudienceDependencies & {
@@ -18,16 +18,16 @@ type CheckDependencies = AudienceDependencies & {
 
 type CheckedFeed = {
   readonly subscribers: ReadonlySet<ChangeSubscriber>;
-  /** How many schema changes the stream has reported. */
+  /** Returns the number of schema changes that the stream has reported. */
   schemaChanges(): number;
-  /** Resolves when the catalogue includes those. */
+  /** Resolves when the catalogue includes these schema changes. */
   upToDate(): Promise<void>;
   history(): string;
 };
 
 /**
- * Repeats the check if policies or groups of these tables have changed meanwhile. Other changes of the schema do not count, because nothing
- * would be delivered while they follow one another.
+ * Checks the changes, and repeats the check if policies or groups of these tables have changed meanwhile. Other changes of the schema
+ * do not count, because nothing would be delivered while they follow one another.
  */
 export function makeCheckChanges(dependencies: CheckDependencies, feed: CheckedFeed): CheckChanges {
   const { awaitVisible, checkVisibility } = dependencies;
@@ -51,7 +51,7 @@ export function makeCheckChanges(dependencies: CheckDependencies, feed: CheckedF
       for (const [relation, audience] of audiences) {
         deliveries.set(relation, new ChangeDelivery(byRelation.get(relation)!, audience, feed.history()));
       }
-      // Before the check, because policies may read rows of other tables that the same transaction has written.
+      // The wait comes before the check, because policies may read rows of other tables that the same transaction has written.
       if (deliveries.size > 0) await awaitVisible(xids);
       await Promise.all([...deliveries.values()].map((delivery) => delivery.check(checkVisibility)));
       if (schemaChanges === feed.schemaChanges()) return deliveries;
@@ -61,7 +61,7 @@ export function makeCheckChanges(dependencies: CheckDependencies, feed: CheckedF
   };
 }
 
-/** Whether both have the same groups, and would be checked and sent the same. */
+/** True if both have the same groups, and would be checked and sent the same. */
 function isSameAudience(one: ChangeAudience | undefined, other: ChangeAudience | undefined): boolean {
   if (!one || !other) return one === other;
   const { table, groups } = one;

@@ -13,18 +13,18 @@ import type { ChangeSubscriber, StreamPosition } from "./subscriber.ts";
 
 /** A change that is to be delivered. */
 export type PendingChange = { readonly change: RowChange; readonly transaction: CommittedTransaction };
-/** Run in order with the changes: after everything that the stream delivered before it. */
+/** A step that runs in order with the changes, after everything that the stream delivered before it. */
 type FeedStep = {
   readonly kind: "step";
   readonly run: () => void;
-  /** Whether the subscribers are the same after it, so that changes on both sides are checked together. */
+  /** True if the subscribers are the same after the step, so that changes on both sides are checked together. */
   readonly keepsSubscribers?: true;
 };
 /** The end of a transaction. */
 type FeedCommit = { readonly kind: "commit"; readonly position: StreamPosition };
 export type FeedEntry = PendingChange | FeedStep | FeedCommit;
 
-/** Rows that are checked together, and at which positions are a change's old and new row. */
+/** Rows that are checked together, and the positions of each change's old and new row among them. */
 type RowCheck = {
   readonly versions: readonly RowVersion[];
   readonly positions: ReadonlyMap<PendingChange, { readonly before: number | null; readonly after: number | null }>;
@@ -32,7 +32,7 @@ type RowCheck = {
 /** A check with its result: which rows are visible. */
 type CheckedRows = RowCheck & { readonly visible: readonly boolean[] };
 
-/** How a group sees a change: an UPDATE of a row that it can no longer see is a DELETE. */
+/** A change as a group sees it: an UPDATE of a row that the group can no longer see is a DELETE. */
 type VisibleChange = Pick<DeliveredChange, "type" | "includesOld"> & { readonly version: RowVersion };
 
 /** The messages that were encoded for a change. */
@@ -49,7 +49,7 @@ export class ChangeDelivery {
   readonly #oldRows: ReadonlyMap<PendingChange, ReplicatedRow | null>;
   readonly #checkedGroups = new Map<SubscriberGroup, CheckedRows>();
   readonly #versions = new Map<ReplicatedRow, RowVersion>();
-  /** Made once for all groups that every change concerns: there may be thousands. */
+  /** The checks that all groups share which every change concerns: there may be thousands of groups. */
   readonly #sharedChecks = new Map<boolean, RowCheck>();
   readonly #filterResults = new Map<GroupMember, FilterResult>();
   readonly #encoded = new Map<PendingChange, EncodedChange>();
@@ -84,7 +84,7 @@ export class ChangeDelivery {
     await Promise.all(groups.map(checkOne));
   }
 
-  /** Starts to evaluate filters on the visible rows. Returns the subscribers who must wait for that. */
+  /** Starts to evaluate filters on the visible rows. Returns the subscribers who must wait for the results. */
   filter(
     filters: Pick<FilterEvaluator, "evaluate">,
     isActive: (subscriber: ChangeSubscriber) => boolean,
@@ -97,7 +97,7 @@ export class ChangeDelivery {
       if (requests.length === 0) continue;
       for (const [member, result] of filters.evaluate({ caller, table: this.#audience.table, requests, isActive })) {
         const evaluated = result.then((results) => void this.#filterResults.set(member, results));
-        // The subscriber may have left by then.
+        // The subscriber may have left before the rejection.
         evaluated.catch(() => {});
         waiting.set(member.subscriber, [...(waiting.get(member.subscriber) ?? []), evaluated]);
       }
@@ -158,7 +158,7 @@ export class ChangeDelivery {
     return check;
   }
 
-  /** A row that the log has only in part (replica identity other than full) cannot be checked: policies may read any column. */
+  /** Makes a check. A row that the log has only in part (replica identity other than full) cannot be checked: policies may read any column. */
   #makeCheck(changes: readonly PendingChange[], checksParts: boolean): RowCheck {
     const versions: RowVersion[] = [];
     const position = (row: ReplicatedRow | null, change: RowChange) =>
@@ -176,7 +176,7 @@ export class ChangeDelivery {
     return { versions, positions: new Map(positions) };
   }
 
-  /** As far as can be decided without Postgres. */
+  /** True if the change may match a binding, as far as can be decided without Postgres. */
   #mayMatch({ bindings }: GroupMember, pending: PendingChange): boolean {
     const { change } = pending;
     const rows = [change.new, this.#oldRows.get(pending)!].filter((row) => row !== null);
@@ -247,7 +247,7 @@ function needsPostgres({ comparisons }: BindingFilter): boolean {
   return comparisons.length > 0;
 }
 
-/** As far as can be decided without Postgres. */
+/** True if the row may match the filter, as far as can be decided without Postgres. */
 function mayMatch(filter: BindingFilter, version: RowVersion): boolean {
   return needsPostgres(filter) || filter.matches(version.get(filter.column), NO_COMPARISONS);
 }
@@ -258,7 +258,7 @@ function matchesEvent(event: Binding["event"], { type }: VisibleChange): boolean
 
 type AddressedChange = DeliveredChange & { readonly ids: string };
 
-/** One frame for all subscribers who are sent the same payload under the same topic. */
+/** Returns one frame for all subscribers who are sent the same payload under the same topic. */
 function changeFrame(
   { version, topic }: ChangeSubscriber,
   { ids, ...delivered }: AddressedChange,
@@ -284,7 +284,7 @@ export function changePosition({ transaction, change }: PendingChange): StreamPo
   return { commitLsn: transaction.commitLsn, index: change.index };
 }
 
-/** The size of its values. */
+/** Returns the size of the change's values in bytes. */
 export function changeBytes({ change }: PendingChange): number {
   return [...(change.new ?? []), ...(change.old ?? [])].reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
 }

@@ -39,7 +39,7 @@ export type FeedDependencies = AudienceDependencies & {
 };
 
 type ChangeFeedOptions = FeedDependencies & {
-  /** Where it starts; null: now. */
+  /** The position at which the feed starts; null for the current one. */
   readonly since: ResumePoint | null;
   /** Handles messages of other gateways; the stream waits for it. */
   readonly onMessage?: (message: LogicalMessage) => void | Promise<void>;
@@ -62,14 +62,14 @@ type DeliveryRun = {
 const NO_DELIVERIES: DeliveriesByRelation = new Map();
 const NO_SUBSCRIBERS: ReadonlySet<ChangeSubscriber> = new Set();
 
-/** How many changes are checked together: each subscriber may see a different version of each. */
+/** The limit of changes that are checked together: each subscriber may see a different version of each. */
 const MAX_BATCH = 500;
 const MIN_BATCH = 20;
 const MAX_BATCH_DELIVERIES = 50_000;
-/** How much may be queued before the stream is paused. */
+/** The limits of queued changes and bytes at which the stream is paused. */
 const MAX_QUEUED_CHANGES = 2_000;
 const MAX_QUEUED_BYTES = 8 * 2 ** 20;
-/** Policies are checked, and commits become visible, in less. */
+/** The delay after which a delivery is late: normally, checks of policies and visible commits take less. */
 const LATE_MS = 6_000;
 const ABANDONED = "the database was promoted without changes that may have been sent";
 const MARKER_PREFIX = "realtime:mark";
@@ -84,7 +84,7 @@ export class ChangeFeed {
   readonly #awaitMarkerTogether: (key: string) => Promise<void>;
   readonly #pacer = new Pacer();
   readonly #backlogs = new FilterBacklogs();
-  /** Subscribers whose tables are decoded, and those of them who are sent changes. */
+  /** Subscribers whose tables are decoded. Those of them who are sent changes are active. */
   readonly #subscribers = new Set<ChangeSubscriber>();
   readonly #active = new Set<ChangeSubscriber>();
   readonly #checkChanges: CheckChanges;
@@ -99,10 +99,10 @@ export class ChangeFeed {
   #schemaVisible: Promise<unknown> = Promise.resolve();
   /** The last transaction that changed the schema. */
   #lastSchemaXid: number | null = null;
-  /** How many schema changes the stream has reported. */
+  /** The number of schema changes that the stream has reported. */
   #schemaChanges = 0;
   #gaps = 0;
-  /** What is being delivered is discarded from here on: it is not on the timeline that the stream has changed to. */
+  /** The position from which changes in delivery are discarded: they are not on the timeline that the stream has changed to. */
   #abandonedFrom: Lsn | null = null;
   #isRunning = false;
   #isClosed = false;
@@ -126,12 +126,12 @@ export class ChangeFeed {
     this.#following.from.then(() => this.#reloadCatalog()).catch(() => {});
   }
 
-  /** Resolves when no change is missed any more; rejects with an HttpError where there is no stream. */
+  /** Resolves when no change is missed any more; rejects with an HttpError if there is no stream. */
   async opened(): Promise<void> {
     await this.#following.from;
   }
 
-  /** Throws where the stream was refused meanwhile, for example because the publication was dropped; it is retried automatically. */
+  /** Throws if the stream was refused meanwhile, for example because the publication was dropped; it is retried automatically. */
   assertAvailable(): void {
     const { status, reason } = this.#options.changes.state();
     if (status === "refused") throw unavailable(reason!);
@@ -158,7 +158,7 @@ export class ChangeFeed {
     return this.#options.changes.state().history?.id ?? "";
   }
 
-  /** Everything up to here was delivered. */
+  /** The position up to which everything was delivered. */
   get position(): StreamPosition {
     const { position } = this.#options.changes.state();
     return this.isIdle && position !== null && position > this.#deliveredTo.commitLsn
@@ -166,7 +166,7 @@ export class ChangeFeed {
       : this.#deliveredTo;
   }
 
-  /** Everything up to here was delivered to this subscriber. */
+  /** The position up to which everything was delivered to this subscriber. */
   positionOf(subscriber: ChangeSubscriber): StreamPosition {
     return this.#backlogs.positionOf(subscriber) ?? this.position;
   }
@@ -187,7 +187,7 @@ export class ChangeFeed {
     if (this.#subscribers.has(subscriber)) this.#active.add(subscriber);
   }
 
-  /** Continues at the subscriber's position. Only where nothing later was delivered here. */
+  /** Continues at the subscriber's position. Allowed only if nothing later was delivered here. */
   addFromReplay(subscriber: ChangeSubscriber): void {
     this.#publicationWatch.continue(subscriber);
     this.#subscribers.add(subscriber);
@@ -219,7 +219,7 @@ export class ChangeFeed {
     this.#backlogs.remove(subscriber);
   }
 
-  /** Returns the subscribers that were removed. */
+  /** Removes all subscribers, and returns them. */
   removeAll(): readonly ChangeSubscriber[] {
     const subscribers = [...this.#subscribers];
     this.#subscribers.clear();
@@ -263,7 +263,7 @@ export class ChangeFeed {
     return this.#capacity.promise;
   }
 
-  /** The stream is paused then, so changes are delivered before the end of their transaction. */
+  /** True if the queue is full: the stream is paused then, so changes are delivered before the end of their transaction. */
   get #isFull(): boolean {
     return this.#entries.length >= MAX_QUEUED_CHANGES || this.#bytes >= MAX_QUEUED_BYTES;
   }
@@ -301,27 +301,27 @@ export class ChangeFeed {
     this.#recover();
   }
 
-  /** Discards what is not on the new timeline. Returns false if some of it was delivered: then the feed gets a gap. */
+  /** Discards changes that are not on the new timeline. Returns false if some were delivered: then the feed gets a gap. */
   #rewind(to: Lsn): boolean {
     if (this.#deliveredTo.commitLsn >= to) return false;
     this.#abandonedFrom = to;
     this.#entries = this.#entries.filter((entry) => !this.#isAbandoned(entry));
     for (const subscriber of [...this.#active]) {
-      // What waits for filters is not distinguished.
+      // Changes that wait for filters are not distinguished.
       if (subscriber.position.commitLsn >= to || this.#backlogs.has(subscriber)) subscriber.reportGap(ABANDONED);
     }
     this.#recover();
     return true;
   }
 
-  /** Messages of other gateways, a marker or a change of the schema may have been lost. */
+  /** Recovers after a loss of messages of other gateways, of a marker, or of a change of the schema. */
   #recover(): void {
     for (const resolveMarker of this.#markers.values()) resolveMarker();
     this.#reloadCatalog();
     this.#options.onGap?.();
   }
 
-  /** Once per transaction: its changes become visible together, which may be after they were received. */
+  /** Handles a schema change once per transaction: its changes become visible together, which may be after they were received. */
   #handleSchemaChange(transaction: CommittedTransaction | null): void {
     if (transaction) {
       if (transaction.xid === this.#lastSchemaXid) return;
@@ -361,7 +361,7 @@ export class ChangeFeed {
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (this.#entries.length > 0 && !this.#isClosed) {
-      // Collects what arrives in one turn. A subscriber that a step has added receives what follows the step.
+      // This collects the entries that arrive in one turn. A subscriber that a step has added receives the entries after the step.
       await turn();
       const entries = this.#entries.splice(0, this.#batchLength());
       if (this.#entries.length < MAX_QUEUED_CHANGES / 2) {
@@ -374,7 +374,7 @@ export class ChangeFeed {
     this.#isRunning = false;
   }
 
-  /** Whole transactions where that is not too much, and nothing after a step that changes the subscribers. */
+  /** Returns the length of a batch: whole transactions if that is not too much, and nothing after a step that changes the subscribers. */
   #batchLength(): number {
     const step = this.#entries.findIndex((entry) => isStep(entry) && !entry.keepsSubscribers);
     const end = step < 0 ? this.#entries.findLastIndex((entry) => "kind" in entry) : step;
@@ -395,7 +395,7 @@ export class ChangeFeed {
     const end = Promise.withResolvers<StreamPosition>();
     const delayed = this.#startFilters(deliveries, { changes, delivered, end: end.promise });
     for (const entry of entries) {
-      // Positions from before a gap say nothing about the subscribers after it.
+      // Positions from before a gap do not apply to the subscribers after it.
       if ((this.#gaps !== gaps && !isStep(entry)) || this.#isAbandoned(entry)) continue;
       const slowOutboxes = this.#deliverEntry(entry, { deliveries, delayed, delivered });
       if (slowOutboxes.length > 0) await this.#pacer.wait(slowOutboxes);
@@ -453,7 +453,7 @@ export class ChangeFeed {
     }
   }
 
-  /** Returns the outboxes that should be waited for. */
+  /** Delivers one entry. Returns the outboxes that should be waited for. */
   #deliverEntry(entry: FeedEntry, { deliveries, delayed, delivered }: DeliveryRun): readonly Outbox[] {
     if ("kind" in entry) {
       if (entry.kind === "step") entry.run();

@@ -7,7 +7,7 @@ import { type ChangeSubscriber, earliestPosition, isAfter, type ResumePoint } fr
 /** Clients that resume at about the same time are replayed together. */
 const REPLAY_GATHER_MS = 50;
 const HANDOVER_POLL_MS = 20;
-/** How long a refused stream is not requested again. */
+/** The time in which a refused stream is not requested again. */
 const REFUSAL_CACHE_MS = 5_000;
 const DIFFERENT_HISTORY = "the position is from another database, or from a timeline that was abandoned";
 
@@ -43,7 +43,7 @@ export class ChangeFeeds {
     };
   }
 
-  /** Resolves when messages of other gateways are received; rejects where that is impossible. */
+  /** Resolves when messages of other gateways are received; rejects if that is impossible. */
   async opened(): Promise<void> {
     await this.#openLiveFeed();
   }
@@ -73,7 +73,7 @@ export class ChangeFeeds {
     for (const feed of [...this.#replays, this.#live]) feed?.remove(subscriber);
   }
 
-  /** How far the subscriber was sent changes. */
+  /** Returns the position up to which the subscriber was sent changes. */
   resumePointOf(subscriber: ChangeSubscriber): ResumePoint {
     const feed = [...this.#replays, this.#live].find((each) => each?.has(subscriber));
     return feed
@@ -113,7 +113,7 @@ export class ChangeFeeds {
     return feed;
   }
 
-  /** The stream below stays open for a while. */
+  /** Closes the live feed. The replication stream under it stays open for a while. */
   #closeLiveFeed(): void {
     this.#live?.close();
     this.#live = null;

@@ -31,7 +31,7 @@ type FilterBatch = {
   readonly caller: Caller;
   readonly table: CatalogTable;
   readonly requests: readonly FilterRequest[];
-  /** Requests of subscribers who have left by then are skipped. */
+  /** False for subscribers who have left by then; their requests are skipped. */
   readonly isActive: (subscriber: ChangeSubscriber) => boolean;
 };
 
@@ -43,18 +43,18 @@ type FilterEvaluatorOptions = {
   readonly isAnonymous: (caller: Caller) => boolean;
 };
 
-/** Who uses a filter, on which socket. */
+/** The caller who uses a filter, and the socket. */
 type FilterOwner = { readonly caller: Caller; readonly outbox: Outbox };
 type FilterSpeed = "fast" | "new" | "slow";
 
 /** Concurrent statements: for filters known to be fast, for new ones, and for those that were too slow for that. */
 const CONCURRENCY: Readonly<Record<FilterSpeed, number>> = { fast: 2, new: 1, slow: 1 };
-/** A filter below this is fast. */
+/** The duration below which a filter is fast. */
 const FAST_FILTER_MS = 50;
 /** The time limit for fast and new filters, and the only one for anonymous callers. */
 const SHORT_TIMEOUT_MS = 250;
 const MAX_COMPARISONS = 500;
-/** New filters that may wait per socket. */
+/** The maximum of new filters that may wait per socket. */
 const MAX_WAITING_NEW = 300;
 const SUSPENSION_MS = 60_000;
 const NO_RESULT: FilterResult = new Map();
@@ -77,7 +77,7 @@ export class FilterEvaluator {
     this.#shortMs = Math.min(SHORT_TIMEOUT_MS, options.timeoutMs);
   }
 
-  /** A filter that fails rejects only for its own subscribers. */
+  /** Evaluates filters. A filter that fails rejects only for its own subscribers. */
   evaluate(batch: FilterBatch): ReadonlyMap<GroupMember, Promise<FilterResult>> {
     const results = new Map<GroupMember, Promise<FilterResult>>();
     const { true: fast = [], false: others = [] } = Object.groupBy(batch.requests, ({ member }) =>
@@ -106,12 +106,12 @@ export class FilterEvaluator {
     return this.#queues.new.run(outbox, () => this.#run(caller, statement, limits));
   }
 
-  /** Whether the filter failed for this socket a moment ago. */
+  /** True if the filter failed for this socket a moment ago. */
   isSuspended(outbox: Outbox, { id }: Binding): boolean {
     return (this.#suspended.get(outbox)?.get(id) ?? 0) > performance.now();
   }
 
-  /** A filter that is slower than a new one may be is retried in the slow queue. */
+  /** Evaluates a filter in a queue of its own. A filter that exceeds the limit of new filters is retried in the slow queue. */
   async #evaluateApart(batch: FilterBatch): Promise<FilterResult> {
     const { caller, table, requests } = batch;
     try {
@@ -143,7 +143,7 @@ export class FilterEvaluator {
   async #query({ caller, table, requests }: FilterBatch, timeoutMs: number): Promise<FilterResult> {
     const comparisons = requests.flatMap(({ member }) => memberComparisons(member));
     const versions = [...new Set(requests.flatMap((request) => request.versions))];
-    // A pattern, however fast it was until now, must not delay the reads of others.
+    // A pattern must not delay the reads of others, however fast it was until now.
     const pool = comparisons.some(({ operator }) => isPattern(operator)) ? "slow" : "read";
     const statement = buildFilterQuery(table, comparisons, versions);
     const rows = await retryWhileUnavailable(() => this.#run(caller, statement, { pool, timeoutMs }));
@@ -192,7 +192,7 @@ function memberComparisons({ bindings }: GroupMember): readonly PostgresComparis
   return bindings.flatMap(({ filters }) => filters.flatMap(({ comparisons }) => comparisons));
 }
 
-/** Whether comparing the values is as cheap as parsing them. */
+/** True if comparing the values is as cheap as parsing them. */
 function isCheapFilter({ type, comparisons }: RowFilter): boolean {
   const isBuiltIn = type.schema === "pg_catalog" || type.kind === "enum";
   return comparisons.length === 0 || (isBuiltIn && !comparisons.some(({ operator }) => isPattern(operator)));
@@ -214,7 +214,7 @@ function splitIntoStatements(requests: readonly FilterRequest[]): readonly (read
   return statements;
 }
 
-/** Evaluates filters on rows that are known to be visible: an error or a delay would disclose a hidden row. */
+/** Builds the query of filters on rows that are known to be visible: an error or a delay would disclose a hidden row. */
 function buildFilterQuery(
   table: CatalogTable,
   comparisons: readonly PostgresComparison[],
@@ -271,15 +271,15 @@ type BacklogBatch = {
 
 type SubscriberBacklog = {
   readonly batches: BacklogBatch[];
-  /** How far the subscriber was sent changes. */
+  /** The position up to which the subscriber was sent changes. */
   position: StreamPosition;
   readonly drained: PromiseWithResolvers<void>;
 };
 
-/** How much may wait for one subscriber, not counting the first batch. */
+/** The limit of changes that wait for one subscriber, not counting the first batch. */
 const MAX_CHANGES = 2_000;
 const MAX_BYTES = 8 * 2 ** 20;
-/** A subscriber above this share of the limit is waited for. By then a new filter has been evaluated, or has failed. */
+/** The share of the limit above which delivery waits for a subscriber. By then a new filter has been evaluated, or has failed. */
 const PACING_LOAD = 1 / 4;
 const MAX_PACING_MS = 300;
 const PACING_POLL_MS = 5;
@@ -287,7 +287,7 @@ const PACING_POLL_MS = 5;
 /** The changes of each subscriber that wait for the evaluation of its filters. Other subscribers do not wait for them. */
 export class FilterBacklogs {
   readonly #backlogs = new Map<ChangeSubscriber, SubscriberBacklog>();
-  /** Outboxes that did not drain in time and have been sent nothing since: delivery does not wait for them again. */
+  /** Outboxes that did not drain in time and were sent nothing since: delivery does not wait for them again. */
   readonly #stuck = new WeakSet<Outbox>();
 
   get isEmpty(): boolean {
@@ -298,7 +298,7 @@ export class FilterBacklogs {
     return this.#backlogs.has(subscriber);
   }
 
-  /** The position of a subscriber that has a backlog. */
+  /** Returns the position of a subscriber that has a backlog; otherwise null. */
   positionOf(subscriber: ChangeSubscriber): StreamPosition | null {
     return this.#backlogs.get(subscriber)?.position ?? null;
   }
@@ -308,7 +308,7 @@ export class FilterBacklogs {
     await this.#backlogs.get(subscriber)?.drained.promise;
   }
 
-  /** `position` is how far the subscriber was sent changes, where it has no backlog yet. */
+  /** Adds a batch. `position` is the position of a subscriber that has no backlog yet. */
   add(subscriber: ChangeSubscriber, position: StreamPosition, batch: BacklogBatch): void {
     // It may reject before it is awaited.
     batch.ready.catch(() => {});

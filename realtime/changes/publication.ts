@@ -4,11 +4,11 @@ import { batchLookups } from "#runtime/concurrency";
 
 /** The tables and columns that are in the change stream. */
 export type Publication = {
-  /** Whether it has the table; null stands for any. */
+  /** Resolves with true if the publication has the table; null stands for any schema or table. */
   has(schema: string | null, table: string | null): Promise<boolean>;
-  /** The columns of a table that are published. Null: all. */
+  /** Returns the published columns of a table; null if all are published. */
   columns(table: QualifiedName): Promise<ReadonlySet<string> | null>;
-  /** Changes with the set of tables, and when one of them was removed and added again. */
+  /** Returns a digest that changes with the set of tables, and when a table was removed and added again. */
   digest(): Promise<string>;
   members(): Promise<readonly PublicationMember[]>;
 };
@@ -37,7 +37,7 @@ const DIGEST = `
   select pg_catalog.concat(pg_catalog.count(*), ' ', pg_catalog.bit_xor(pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', schema, name, mark), 0))) as digest
   from (${MEMBERS}) as members`;
 
-/** Concurrent calls share one query. */
+/** Makes a publication, in which concurrent calls share one query. */
 export function makePublication(asOwner: AsOwner, publication: string): Publication {
   const tables = batchLookups(async () => {
     const { rows } = await asOwner((client) => client.query<PublishedTable>(PUBLISHED_TABLES, [publication]));

@@ -26,17 +26,17 @@ const COMPARATORS: Readonly<Record<string, CompareNumbers>> = {
 const MAX_EXACT_LENGTH = 15;
 const DECIMAL = /^(?<sign>-?)(?<whole>\d*)(?:\.(?<fraction>\d*))?$/;
 const LEADING_ZEROS = /^0+/;
-/** The lookbehind makes it try each run of zeros once: numbers of Postgres have up to 16,383 of them. */
+/** Zeros at the end of a number. The lookbehind tries each run once: numbers of Postgres have up to 16,383 of them. */
 const TRAILING_ZEROS = /(?<!0)0+$/;
 
-/** A number without the zeros that change nothing. */
+/** A number without redundant zeros. */
 type Decimal = { readonly isNegative: boolean; readonly whole: string; readonly fraction: string };
 
-/** Rows of a result, with values as Postgres writes them. */
+/** Rows of a result, with values as Postgres prints them. */
 export type TextRows = readonly (readonly (string | null)[])[];
-/** A value of the row as Postgres writes it. Undefined: it is not in the log. */
+/** A value of the row as Postgres prints it; undefined if it is not in the log. */
 export type CellText = string | null | undefined;
-/** What Postgres answered; null: unknown, like a comparison with null. */
+/** The result of a comparison in Postgres; null is unknown, as in a comparison with null. */
 export type ComparisonResult = boolean | null;
 export type ComparisonResults = (comparison: PostgresComparison) => ComparisonResult;
 
@@ -45,17 +45,17 @@ export type RowFilter = {
   readonly column: string;
   /** The column's type when the condition was prepared. */
   readonly type: DataType;
-  /** What Postgres must evaluate for each row; empty where the condition is evaluated here. */
+  /** The comparisons that Postgres must evaluate for each row; empty if the condition is evaluated here. */
   readonly comparisons: readonly PostgresComparison[];
   matches(cell: CellText, results: ComparisonResults): boolean;
 };
 
-/** In these types equal values have equal texts, so they are compared here. */
+/** Types in which equal values have equal texts, so that they are compared here. */
 const CANONICAL_TYPES = new Set(["bool", "date", "int2", "int4", "int8", "text", "uuid", "varchar"]);
 
 /**
- * `canonical` are the condition's values as Postgres writes them in the column's type; null where an equal value may be
- * written differently.
+ * Makes a filter. `canonical` are the condition's values as Postgres prints them in the column's type; null if an equal value may be
+ * printed differently.
  */
 export function makeRowFilter(
   condition: FilterCondition,
@@ -75,7 +75,7 @@ export function makeRowFilter(
   };
 }
 
-/** Whether conditions on this type are evaluated here instead of in Postgres. */
+/** True if conditions on this type are evaluated here instead of in Postgres. */
 export function isEvaluatedLocally({ operator }: FilterCondition, type: DataType): boolean {
   switch (operator) {
     case "is":
@@ -114,7 +114,7 @@ type ConditionInput = {
   readonly compare: CompareNumbers | null;
 };
 
-/** Whether the condition holds, without its negation: `neq` counts as `eq` here, and `isdistinct` as its opposite. */
+/** Makes a test of the condition without its negation: `neq` counts as `eq` here, and `isdistinct` as its opposite. */
 function makeConditionTest({ operator, values }: FilterCondition, { canonical, comparisons, compare }: ConditionInput) {
   const canonicalSet = new Set(canonical);
   const passes = ORDER_OPERATORS[operator] ?? isEqual;
@@ -134,7 +134,7 @@ function makeConditionTest({ operator, values }: FilterCondition, { canonical, c
   }
 }
 
-/** The operands of `is`, as Postgres writes a boolean. */
+/** The operands of `is`, as Postgres prints a boolean. */
 const IS_TEXT: Readonly<Record<string, string | null>> = { null: null, unknown: null, true: "t", false: "f" };
 
 function isCanonical(type: DataType): boolean {
@@ -150,12 +150,12 @@ export type PostgresComparison = {
 
 export type ComparisonOperator = keyof typeof SQL_OPERATORS;
 
-/** Whether the value is a pattern, which can take long to match. */
+/** True if the value is a pattern, which can take long to match. */
 export function isPattern(operator: string): boolean {
   return PATTERN_OPERATORS.includes(operator);
 }
 
-/** `"price" < $1::"pg_catalog"."numeric"`; both sides are SQL. */
+/** Builds `"price" < $1::"pg_catalog"."numeric"`; both sides are SQL. */
 export function comparisonSql(
   left: string,
   operator: ComparisonOperator,
@@ -166,20 +166,20 @@ export function comparisonSql(
   return `${left} ${SQL_OPERATORS[operator]} ${right}::${isPattern(operator) ? "text" : castType(column)}`;
 }
 
-/** Its qualified name has no modifier that would truncate a value. */
+/** Returns the type's qualified name, which has no modifier that would truncate a value. */
 export function castType({ baseType }: Pick<CatalogColumn, "baseType">): string {
   return quotedName(baseType.schema, baseType.name);
 }
 
-/** Negative, positive or zero, as the first number is less than, greater than or equal to the second; both as Postgres writes them. */
+/** Returns a negative, positive or zero number if the first number is less than, greater than or equal to the second, as Postgres prints them. */
 type CompareNumbers = (one: string, other: string) => number;
 
-/** Null where only Postgres knows the order of the type. */
+/** Returns the comparison of a numeric type; null if only Postgres knows the order of the type. */
 export function numberComparator({ schema, name }: DataType): CompareNumbers | null {
   return schema === "pg_catalog" ? (COMPARATORS[name] ?? null) : null;
 }
 
-/** In Postgres NaN equals itself, and is greater than everything else. */
+/** Compares floats as Postgres does: NaN equals itself, and is greater than everything else. */
 function compareFloats(one: string, other: string): number {
   const [left, right] = [Number(one), Number(other)];
   if (Number.isNaN(left) || Number.isNaN(right)) return Number(Number.isNaN(left)) - Number(Number.isNaN(right));
@@ -222,7 +222,7 @@ export type FilterCondition = {
   readonly column: string;
   readonly negated: boolean;
   readonly operator: FilterOperator;
-  /** One value, except for `in`. */
+  /** The operands: one value, except for `in`. */
   readonly values: readonly string[];
 };
 
@@ -245,15 +245,16 @@ const FILTER_OPERATORS = [
 ] as const;
 const CONDITION = /^(?<column>[^=]+)=(?<not>not\.)?(?<operator>[a-z]+)\.(?<value>.*)$/s;
 const MAX_LIST_VALUES = 100;
-/** A pattern that ends with an escape fails in Postgres only on some rows. */
+/** The end of a pattern that ends with an escape, which fails in Postgres only on some rows. */
 const TRAILING_ESCAPE = /(?<!\\)(?:\\\\)*\\$/;
 const QUOTED = /^"(?:[^"\\]|\\.)*"$/s;
 /** The values of `is`. */
 const IS_VALUES = ["null", "true", "false", "unknown"];
 
 /**
- * `id=eq.1,status=in.(draft,"sent, late"),body=not.is.null`; null for invalid syntax. An empty filter has no conditions. White space around a column
- * is ignored; in a value it counts.
+ * Parses `id=eq.1,status=in.(draft,"sent, late"),body=not.is.null`; null for invalid syntax. An empty filter has no conditions. White
+ * space
+ * around a column is ignored; in a value it counts.
  */
 export function parseFilter(text: string): readonly FilterCondition[] | null {
   if (text.trim() === "") return [];
@@ -289,7 +290,7 @@ function parseValues(operator: FilterOperator, text: string): readonly string[] 
   return IS_VALUES.includes(word) ? [word] : null;
 }
 
-/** `(a,b,"c,d")`; as in PostgREST, white space after the parenthesis is not part of the first value. */
+/** Parses `(a,b,"c,d")`; as in PostgREST, white space after the parenthesis is not part of the first value. */
 function parseList(input: string): readonly string[] | null {
   const text = input.trim();
   if (!text.startsWith("(") || !text.endsWith(")")) return null;
@@ -297,7 +298,7 @@ function parseList(input: string): readonly string[] | null {
   return values.length <= MAX_LIST_VALUES ? values : null;
 }
 
-/** `"say \"yes\""`, where white space around the quotes is ignored, or the value as it is. */
+/** Parses `"say \"yes\""`, in which white space around the quotes is ignored, or returns the value unchanged. */
 function parseValue(input: string): string {
   const text = input.trim();
   return QUOTED.test(text) ? text.slice(1, -1).replace(/\\(.)/gs, "$1") : input;

@@ -11,7 +11,7 @@ import type { CellText } from "./row-filter.ts";
 const encodedVersions = new WeakMap<readonly RowVersion[], string>();
 
 const RETRY_PAUSE_MS = 200;
-/** How long an unavailable database is retried. */
+/** The time limit for retries while the database is unavailable. */
 const MAX_RETRY_MS = 30_000;
 
 /** The caller that represents a group of subscribers. */
@@ -39,11 +39,11 @@ type VisibilityCheckOptions = {
   readonly timeoutMs: number;
 };
 
-/** After a timeout, checks of the same role and table get only this long, for a while: other subscribers must not be delayed again and again. */
+/** The time limit of checks of the same role and table for a while after a timeout, so that other subscribers are not delayed repeatedly. */
 const SHORT_TIMEOUT_MS = 200;
 const SLOW_POLICY_MEMORY_MS = 60_000;
 
-/** Queries Postgres as the caller, unless no policy can hide a row. */
+/** Makes the check, which queries Postgres as the caller, unless no policy can hide a row. */
 export function makeVisibilityCheck({ database, contextOf, timeoutMs }: VisibilityCheckOptions): CheckRowVisibility {
   const slowUntil = new Map<string, number>();
 
@@ -62,7 +62,7 @@ export function makeVisibilityCheck({ database, contextOf, timeoutMs }: Visibili
   };
 
   const commonChecks = new WeakMap<readonly RowVersion[], Map<string, Promise<CommonCheck | null>>>();
-  /** Once for all groups of a role that check the same rows. Null if it fails, so that each group reports its own failure. */
+  /** Checks once for all groups of a role that check the same rows. Null if it fails, so that each group reports its own failure. */
   const commonCheck = (caller: Caller, condition: string, table: CatalogTable, versions: readonly RowVersion[]) => {
     const byRole = commonChecks.get(versions) ?? new Map<string, Promise<CommonCheck | null>>();
     commonChecks.set(versions, byRole);
@@ -99,7 +99,7 @@ function buildVisibilityQuery(table: CatalogTable, using: string, versions: read
   };
 }
 
-/** Retries while the database is unavailable. */
+/** Retries a request while the database is unavailable. */
 export async function retryWhileUnavailable<Result>(ask: () => Promise<Result>): Promise<Result> {
   const end = performance.now() + MAX_RETRY_MS;
   for (;;) {
@@ -115,12 +115,12 @@ export async function retryWhileUnavailable<Result>(ask: () => Promise<Result>):
 /** A row at the time of the change, by column name. */
 export type RowVersion = ReadonlyMap<string, CellText>;
 
-/** The rows of `$1`, in their order, under the table's own name. */
+/** The FROM item with the rows of `$1`, in their order, under the table's own name. */
 export function fromRowVersions(table: CatalogTable, versions: readonly RowVersion[]): string {
   return rowVersionsSql(table, (column) => versions.every((version) => version.has(column)));
 }
 
-/** The value of `$1`; encoded once for all groups that check the same rows. */
+/** Encodes the value of `$1`, once for all groups that check the same rows. */
 export function encodeRowVersions(versions: readonly RowVersion[], table: CatalogTable): string {
   const text =
     encodedVersions.get(versions) ?? `[${versions.map((version) => encodeRowVersion(version, table)).join(",")}]`;
@@ -128,7 +128,7 @@ export function encodeRowVersions(versions: readonly RowVersion[], table: Catalo
   return text;
 }
 
-/** Each value is a string that its type parses, except JSON, which would be parsed as a JSON string. */
+/** Encodes a row. Each value is a string that its type parses, except JSON, which would be parsed as a JSON string. */
 function encodeRowVersion(version: RowVersion, table: CatalogTable): string {
   const members: string[] = [];
   for (const [name, cell] of version) {
@@ -141,8 +141,8 @@ function encodeRowVersion(version: RowVersion, table: CatalogTable): string {
 }
 
 /**
- * The old row as far as the log has it. A partition with replica identity `default` under a root with `full` logs null for all columns
- * except the key: such a row is reduced to its key.
+ * Returns the old row as far as the log has it. A partition with replica identity `default` under a root with `full` logs null for all
+ * columns except the key: such a row is reduced to its key.
  */
 export function readOldRow({ old, relation }: RowChange, { kind, primaryKey }: CatalogTable): ReplicatedRow | null {
   if (!old || kind !== "partitioned table" || relation.replicaIdentity !== "full") return old;
@@ -153,8 +153,8 @@ export function readOldRow({ old, relation }: RowChange, { kind, primaryKey }: C
 }
 
 /**
- * Whether a column still has the type that it had when the log was written. A change that is delivered late, as to a client that resumes, may
- * be from before it was altered: its value then is not of the current type.
+ * True if a column still has the type that it had when the log was written. A change that is delivered late, for example to a client that
+ * resumes, may be from before the column was altered: its value then is not of the current type.
  */
 export function isUnalteredColumn(table: CatalogTable, { name, typeOid }: ReplicatedColumn): boolean {
   return table.columns.get(name)?.type.oid === typeOid;

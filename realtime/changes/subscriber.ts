@@ -16,11 +16,11 @@ export type ChangeSubscriber = {
   readonly version: ProtocolVersion;
   readonly topic: string;
   readonly outbox: Outbox;
-  /** Of the last change that it was sent, or where it started. */
+  /** The position of the last change that the subscriber was sent, or its start position. */
   position: StreamPosition;
   /** The history that the position is valid in, for a client that resumes. */
   readonly history: string | null;
-  /** Reports to the client that changes may have been missed: it joins again. */
+  /** Reports to the client that changes may have been missed, so that it joins again. */
   reportGap(reason: string): void;
 };
 
@@ -30,12 +30,12 @@ export type StreamPosition = { readonly commitLsn: Lsn; readonly index: number }
 /** A position that a client stores, with the history of the database that it is valid in. */
 export type ResumePoint = { readonly position: StreamPosition; readonly history: string };
 
-/** `0/16B3748.2@5f0c2a91`, or `0/16B3748@5f0c2a91` after a whole transaction. */
+/** Formats `0/16B3748.2@5f0c2a91`, or `0/16B3748@5f0c2a91` after a whole transaction. */
 export function formatResumeToken({ position: { commitLsn, index }, history }: ResumePoint): string {
   return `${formatLsn(commitLsn)}${index === TRANSACTION_END ? "" : `.${index}`}@${history}`;
 }
 
-/** Null for invalid tokens. */
+/** Parses a resume token; null if it is invalid. */
 export function parseResumeToken(text: string): ResumePoint | null {
   const { lsn = "", index, history = "" } = RESUME_TOKEN.exec(text)?.groups ?? {};
   const commitLsn = parseLsn(lsn);
@@ -58,7 +58,7 @@ export function earliestPosition(positions: readonly StreamPosition[]): StreamPo
   );
 }
 
-/** Where to replay the changes after a position from, which may be inside a transaction. */
+/** Returns the position from which to replay the changes after a position, which may be inside a transaction. */
 export function replayStart({ position: { commitLsn, index }, history }: ResumePoint): HistoryPosition {
   return { lsn: index === TRANSACTION_END ? commitLsn : commitLsn - 1n, history };
 }

@@ -9,10 +9,10 @@ import {
   MAX_MESSAGE_DEPTH,
 } from "./messages.ts";
 
-/** A burst may use the amount of this many seconds. */
+/** The number of seconds whose amount a burst may use. */
 const BURST_SECONDS = 5;
 
-/** A message with so many values is parsed within milliseconds. */
+/** The limit of values in a message, which is parsed within milliseconds. */
 export const MAX_MESSAGE_VALUES = 100_000;
 /**
  * The maximum size of messages whose content is kept while the channel is open: anonymous clients may join, and 100 channels of one
@@ -34,10 +34,10 @@ const PRESENCE_BYTES = 512;
 /** Claims are kept as text and as values. */
 const CLAIMS_MEMORY_FACTOR = 3;
 
-/** The limits of one socket; 0: no limit. */
+/** The limits of one socket; 0 stands for no limit. */
 export type ClientLimits = {
   readonly channels: number;
-  /** Bindings of one channel. */
+  /** The limit of bindings in one channel. */
   readonly bindings: number;
   readonly joinsPerSecond: number;
   readonly messagesPerSecond: number;
@@ -56,7 +56,7 @@ export function readClientLimits(config: Config): ClientLimits {
   };
 }
 
-/** Limits an amount per second, averaged over some seconds; 0: no limit. */
+/** Limits an amount per second, averaged over some seconds; 0 stands for no limit. */
 export class RateLimiter {
   readonly #perSecond: number;
   #taken = 0;
@@ -66,7 +66,7 @@ export class RateLimiter {
     this.#perSecond = perSecond;
   }
 
-  /** How many milliseconds to wait until the amount is within the limit; 0: it is. */
+  /** Returns the milliseconds to wait until the amount is within the limit; 0 if it is. */
   take(amount: number): number {
     if (this.#perSecond === 0) return 0;
     const now = performance.now();
@@ -80,14 +80,14 @@ export class RateLimiter {
   }
 }
 
-/** Null: within the limit. */
+/** Returns the error of a message that is too long, or null. */
 export function checkLength(event: string, bytes: number): ChannelError | null {
   const max = MAX_BYTES_BY_EVENT.get(event) ?? Number.POSITIVE_INFINITY;
   if (bytes <= max) return null;
   return new ChannelError("PayloadTooLarge", `A ${event} message may have at most ${max} bytes`);
 }
 
-/** Null: within the limit. */
+/** Returns the error of a message that is too deep, or null. */
 export function checkDepth({ event, payload }: ClientMessage): ChannelError | null {
   return isDeeperThan(maxDepth(event), payload) ? tooDeep(event) : null;
 }
@@ -125,12 +125,12 @@ function estimateTokenBytes(token: string | null): number {
   return token === null ? 0 : heapSize(token) + CLAIMS_MEMORY_FACTOR * token.length;
 }
 
-/** Conditions and values are separated by commas. */
+/** Counts conditions and values, which are separated by commas. */
 function countFilterParts(filter: BindingRequest["filter"]): number {
   return typeof filter === "string" ? filter.split(",").length : 0;
 }
 
-/** Throws where the quota is exceeded; the reservation is then unchanged or smaller. */
+/** Reserves memory. Throws if the quota is exceeded; the reservation is then unchanged or smaller. */
 export function reserveMemory(reservation: Reservation, bytes: number, quota: ByteQuota): void {
   const shortage = reservation.resize(bytes);
   if (shortage) throw memoryLimitReached(shortage, quota);

@@ -1,4 +1,4 @@
-/** Counted since the start. */
+/** Counters since the start. */
 export type RealtimeCounters = {
   /** Frames from clients, and their bytes. */
   messagesIn: number;
@@ -9,14 +9,14 @@ export type RealtimeCounters = {
   overwhelmed: number;
   /** Channels that were notified of possibly missed changes. */
   gaps: number;
-  /** Joins rejected for other reasons than a limit. */
+  /** Joins rejected for a reason other than a limit. */
   refusals: number;
   /** Channels closed, joins rejected and messages ignored because of a limit. */
   limited: number;
 };
 
 export type RealtimeStatistics = Readonly<RealtimeCounters> & {
-  /** Currently open. */
+  /** Sockets that are open. */
   readonly sockets: number;
   readonly channels: number;
   /** Channels with table changes. */

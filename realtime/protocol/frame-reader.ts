@@ -15,13 +15,12 @@ import {
   peekEnvelope,
 } from "./messages.ts";
 
-/** A frame from a client. */
 export type ClientFrame =
   | { readonly kind: "message"; readonly message: ClientMessage; readonly text: string }
   | { readonly kind: "broadcast"; readonly push: BroadcastPush }
   | { readonly kind: "unfit"; readonly envelope: MessageEnvelope; readonly refusal: ChannelError };
 
-/** Nearly all are shorter, and are parsed at once. */
+/** The size from which a frame is parsed in steps. Nearly all are shorter, and are parsed at once. */
 const LARGE_BYTES = 16 * 1024;
 
 /** Parses the frames of one client in order. Invalid ones are ignored. */
@@ -30,7 +29,7 @@ export class FrameReader {
   readonly #largeWorkOwner: string;
   readonly #order = new SequentialReader();
 
-  /** Large frames of one owner wait for one another, on however many sockets they arrive. */
+  /** Makes a reader. Large frames of one owner wait for one another, on however many sockets they arrive. */
   constructor(version: ProtocolVersion, largeWorkOwner: string) {
     this.#version = version;
     this.#largeWorkOwner = largeWorkOwner;
@@ -62,7 +61,7 @@ export class FrameReader {
     return refusal ? { kind: "unfit", envelope: message, refusal } : { kind: "message", message, text };
   }
 
-  /** A frame that is too long is rejected by its envelope; one with too many values, before they are created. */
+  /** Reads a large frame. One that is too long is rejected by its envelope; one with too many values, before they are created. */
   async #readLargeText(data: Buffer): Promise<ClientFrame | null> {
     const envelope = peekEnvelope(data, this.#version);
     const rejected = (refusal: ChannelError | null): ClientFrame | null =>
@@ -78,7 +77,7 @@ export class FrameReader {
     return this.#readText(data);
   }
 
-  /** The payload is passed on unparsed. */
+  /** Reads a large push, whose payload is passed on unparsed. */
   async #readLargePush(data: Buffer): Promise<ClientFrame | null> {
     const push = this.#readPush(data);
     if (!push) return null;

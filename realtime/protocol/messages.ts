@@ -7,10 +7,10 @@ const PUSH_KIND = 3;
 const BROADCAST_KIND = 4;
 const PAYLOAD_ENCODINGS = ["raw", "json"] as const;
 const PUSH_HEADER_BYTES = 7;
-/** Lengths are one byte each. */
+/** The limit of names, since lengths are one byte each. */
 const MAX_NAME_BYTES = 255;
 
-/** https://hexdocs.pm/phoenix/writing_a_channels_client.html; the broadcast frames are Supabase's own. */
+/** The versions of Phoenix's protocol (https://hexdocs.pm/phoenix/writing_a_channels_client.html). The broadcast frames are Supabase's own. */
 export type ProtocolVersion = "1.0.0" | "2.0.0";
 
 /** A message from a client. `ref` and `joinRef` are echoed unchanged. */
@@ -24,13 +24,13 @@ export type ClientMessage = {
 
 export type MessageEnvelope = Omit<ClientMessage, "payload">;
 
-/** The default is the first version. Null: not supported. */
+/** Parses the version; the first version by default, null if it is not supported. */
 export function parseProtocolVersion(text: string | null): ProtocolVersion | null {
   if (text === null || /^1\./.test(text)) return "1.0.0";
   return /^2\./.test(text) ? "2.0.0" : null;
 }
 
-/** Null for an invalid message, which is ignored. */
+/** Parses a message; null if it is invalid, and then ignored. */
 export function parseClientMessage(text: string, version: ProtocolVersion): ClientMessage | null {
   const value = parseJson(text);
   if (version === "2.0.0") {
@@ -41,7 +41,7 @@ export function parseClientMessage(text: string, version: ProtocolVersion): Clie
   return isJsonObject(value) ? toClientMessage(value) : null;
 }
 
-// As long as a topic whose characters are all escaped.
+// A JSON scalar, at most as long as a topic whose characters are all escaped.
 const SCALAR = String.raw`(?:"(?:[^"\\]|\\.){0,6000}"|[\w.+-]{1,100})`;
 const MEMBER = String.raw`\s*"(?:topic|event|ref|join_ref)"\s*:\s*${SCALAR}\s*`;
 const BEFORE_PAYLOAD = {
@@ -50,7 +50,7 @@ const BEFORE_PAYLOAD = {
 };
 const AFTER_PAYLOAD = new RegExp(String.raw`^\s*(?:,${MEMBER})*$`);
 
-/** The unchanged text of the payload of a valid message; null where it cannot be located with certainty. */
+/** Returns the unchanged text of a valid message's payload; null if it cannot be located with certainty. */
 export function sliceExactPayload(text: string, version: ProtocolVersion): string | null {
   const start = BEFORE_PAYLOAD[version].exec(text)?.[0].length;
   if (start === undefined) return null;
@@ -60,10 +60,10 @@ export function sliceExactPayload(text: string, version: ProtocolVersion): strin
   return AFTER_PAYLOAD.test(text.slice(end, last)) && isJson(payload) ? payload : null;
 }
 
-/** How much of each end of a long message is read for its envelope. */
+/** The number of bytes at each end of a long message that are read for its envelope. */
 const PEEKED_BYTES = 16 * 1024;
 
-/** The envelope of a long message, whose payload is not parsed; null where it cannot be located with certainty. */
+/** Returns the envelope of a long message, whose payload is not parsed; null if it cannot be located with certainty. */
 export function peekEnvelope(data: Buffer, version: ProtocolVersion): MessageEnvelope | null {
   const before = BEFORE_PAYLOAD[version].exec(data.toString("utf8", 0, PEEKED_BYTES))?.[0];
   if (before === undefined) return null;
@@ -71,14 +71,14 @@ export function peekEnvelope(data: Buffer, version: ProtocolVersion): MessageEnv
   return behind === null ? null : parseClientMessage(`${before}null${behind}`, version);
 }
 
-/** `,"ref":"1"}`; null where it cannot be located with certainty. */
+/** Returns the text after the payload, such as `,"ref":"1"}`; null if it cannot be located with certainty. */
 function textAfterPayload(text: string, version: ProtocolVersion): string | null {
   const last = text.lastIndexOf(version === "2.0.0" ? "]" : "}");
   const end = text.lastIndexOf("}", last - 1) + 1;
   return end > 0 && AFTER_PAYLOAD.test(text.slice(end, last)) ? text.slice(end) : null;
 }
 
-/** `payload` is JSON already: it is encoded once for many receivers. */
+/** Encodes a message. `payload` is JSON already: it is encoded once for many receivers. */
 export function encodeMessage(
   version: ProtocolVersion,
   { joinRef, ref, topic, event }: MessageEnvelope,
@@ -91,10 +91,10 @@ export function encodeMessage(
   return `{"topic":${topicText},"event":${eventText},"payload":${payload},"ref":${encodeRef(ref)}${join}}`;
 }
 
-/** How many levels a message may have. */
+/** The maximum number of levels in a message. */
 export const MAX_MESSAGE_DEPTH = 1_000;
 
-/** A deeper value can be parsed, but stringifying it would exhaust the stack. */
+/** True for a deeper value. It can be parsed, but stringifying it would exhaust the stack. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
@@ -119,7 +119,7 @@ function encodeRef(ref: string | null): string {
   return ref === null ? "null" : JSON.stringify(ref);
 }
 
-/** A string unchanged, anything else as JSON: an object with its own toString may not be convertible. */
+/** Returns a string unchanged, anything else as JSON: an object with its own toString may not be convertible. */
 export function stringifyValue(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
@@ -141,7 +141,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** In the query for browsers, which cannot send headers with a socket. */
+/** Reads the API key from the headers or the query; browsers cannot send headers with a socket. */
 export function readChannelApiKey(headers: RequestHeaders, query: URLSearchParams): string | null {
   return readApiKey(headers, ["apikey", "x-api-key"], () => query.get("apikey"));
 }
@@ -159,8 +159,9 @@ export type BroadcastMessage = {
 export type BroadcastPush = MessageEnvelope & { readonly broadcast: BroadcastMessage };
 
 /**
- * `03 01 01 0e 02 00 01 | "6" "7" "realtime:room1" "hi" {"a":1}`; null for anything else. The caller validates a JSON payload: it is inserted
- * into messages unchanged, where half a value could end the message and start another.
+ * Parses `03 01 01 0e 02 00 01
+ * "6" "7" "realtime:room1" "hi" {"a":1}`; null for anything else. The caller validates a JSON payload: it is inserted into messages
+ * unchanged, where half a value could end the message and start another.
  */
 export function parseBroadcastPush(frame: Buffer): BroadcastPush | null {
   if (frame.length < PUSH_HEADER_BYTES || frame[0] !== PUSH_KIND) return null;
@@ -177,7 +178,10 @@ export function parseBroadcastPush(frame: Buffer): BroadcastPush | null {
   return { joinRef: joinRef || null, ref: ref || null, topic, event: "broadcast", broadcast };
 }
 
-/** `04 0e 02 00 01 | "realtime:room1" "hi" {"a":1}`; null if the format cannot represent the message. */
+/**
+ * Encodes `04 0e 02 00 01
+ * "realtime:room1" "hi" {"a":1}`; null if the format cannot represent the message.
+ */
 export function encodeBroadcastFrame(topic: string, { event, encoding, payload }: BroadcastMessage): Buffer | null {
   if (encoding === "whole") return null;
   const names = [Buffer.from(topic), Buffer.from(event)] as const;
@@ -192,7 +196,7 @@ export function encodeBroadcastFrame(topic: string, { event, encoding, payload }
   return Buffer.concat([header, ...names, payload]);
 }
 
-/** The same as text, which cannot have raw bytes. */
+/** Encodes the payload as text, which cannot contain raw bytes. */
 export function encodeBroadcastPayload({ event, encoding, payload }: BroadcastMessage): string {
   if (encoding === "whole") return payload.toString("utf8");
   return `{"type":"broadcast","event":${JSON.stringify(event)},"payload":${payload.toString("utf8")}}`;
@@ -210,25 +214,25 @@ export type JoinRequest = {
   };
   readonly presence: { readonly key: string | null; readonly enabled: boolean };
   readonly bindings: readonly BindingRequest[];
-  /** How long the reply may wait for table changes; null: it does not wait. */
+  /** The milliseconds that the reply may wait for table changes; null if it does not wait. */
   readonly waitMs: number | null;
   /** The position of the last change that the client received: our extension of the protocol. */
   readonly resume: string | null;
 };
 
-/** `{"event":"*","schema":"public","table":"items","filter":"id=eq.1","select":["id"]}`, unchanged, as it is echoed. */
+/** A request such as `{"event":"*","schema":"public","table":"items","filter":"id=eq.1","select":["id"]}`, unchanged, as it is echoed. */
 export type BindingRequest = Readonly<Record<string, unknown>>;
 
 /** The newest messages since a time, in milliseconds since 1970. */
 export type ReplayRequest = { readonly since: number; readonly limit: number };
 
 const MAX_REPLAYED_MESSAGES = 25;
-/** The last moment of JavaScript's times. */
+/** The last time that JavaScript can represent. */
 const MAX_TIME = 8.64e15;
 const MAX_WAIT_MS = 60_000;
 const DEFAULT_WAIT_MS = 15_000;
 
-/** Throws where a replay is asked for that is not possible. */
+/** Parses a join. Throws if it requests a replay that is not possible. */
 export function parseJoinRequest(payload: unknown): JoinRequest {
   const { config, access_token: token, user_token: olderName } = isJsonObject(payload) ? payload : {};
   const { private: isPrivate, postgres_changes: bindings, resume, ...rest } = isJsonObject(config) ? config : {};
@@ -254,7 +258,7 @@ export function parseJoinRequest(payload: unknown): JoinRequest {
   };
 }
 
-/** Some clients send an API key of the new format in place of a token; the socket has it already. */
+/** Parses a token. Some clients send an API key of the new format in its place; the socket has that already. */
 export function parseToken(value: unknown): string | null {
   return typeof value === "string" && !value.startsWith("sb_") ? value : null;
 }
@@ -286,7 +290,10 @@ function parseBoolean(value: unknown): boolean {
   return value === true || (typeof value === "string" && value.toLowerCase() === "true");
 }
 
-/** Why a join is rejected or a channel is closed, as Supabase words it: `Code: text` in a reply (some have no code), the text alone when a channel closes. */
+/**
+ * The reason why a join is rejected or a channel is closed, in Supabase's words: `Code: text` in a reply (some have no code), the text
+ * alone when a channel closes.
+ */
 export class ChannelError extends Error {
   readonly text: string;
 
@@ -297,12 +304,12 @@ export class ChannelError extends Error {
   }
 }
 
-/** The reason in a reply, for any error. */
+/** Returns the reason in a reply, for any error. */
 export function errorReason(error: unknown): string {
   return error instanceof ChannelError ? error.message : toChannelReason(toHttpError(error)).reason;
 }
 
-/** What is wrong with a token. */
+/** Converts an error to the reason why the token is rejected. */
 export function toTokenError(error: unknown, token: string): unknown {
   if (!(error instanceof CredentialError)) return error;
   if (error.reason === "tokenMalformed") return malformedToken();
@@ -318,7 +325,7 @@ export function malformedToken(): ChannelError {
   return new ChannelError("MalformedJWT", "The token provided is not a valid JWT");
 }
 
-/** Requests accept tokens a little longer, as clocks differ; an open channel ends on time. */
+/** True if the token has expired. Requests accept tokens a little longer, since clocks differ; an open channel ends on time. */
 export function isExpired(expiresAt: number): boolean {
   return expiresAt * 1000 <= Date.now();
 }
@@ -330,7 +337,7 @@ export function expiredToken(expiresAt: number): ChannelError {
   );
 }
 
-/** Of a token whose signature is valid. */
+/** Returns the expiry of a token whose signature is valid. */
 function readExpiry(token: string): number | null {
   const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
   return typeof claims?.exp === "number" ? claims.exp : null;

@@ -6,7 +6,7 @@ import type { RealtimeCounters } from "./counters.ts";
 const FINAL = 0x80;
 const OPCODES = { text: 0x1, binary: 0x2 } as const;
 
-/** How long to wait for slow readers, and how often to check. */
+/** The time limit for slow readers, and the interval of the checks. */
 const MAX_PACING_MS = 250;
 const PACING_POLL_MS = 5;
 
@@ -15,13 +15,13 @@ const MAX_UNREAD_BYTES = 4 * 2 ** 20;
 /** Senders should pause if a client has more unread bytes. */
 const PACING_BYTES = 512 * 2 ** 10;
 
-/** Where channels send their frames. They know no socket; tests collect the frames. */
+/** The destination of the frames that channels send. It is no socket, so that tests can collect the frames. */
 export type Outbox = {
-  /** Senders should pause. */
+  /** True if senders should pause. */
   readonly isFull: boolean;
-  /** Whether it is full of frames sent since the last pause, so that senders do not pause again and again for a client that reads slowly. */
+  /** True if it is full of frames sent since the last pause, so that senders do not pause again and again for a client that reads slowly. */
   readonly needsPacing: boolean;
-  /** Call when senders pause. */
+  /** Must be called when senders pause. */
   resetPacing(): void;
   send(frame: Buffer): void;
 };
@@ -31,9 +31,9 @@ type OutboxOptions = {
   readonly counters: RealtimeCounters;
   /** Frames that the clients of this process have not read yet. */
   readonly unsentFrames: SharedBytes<Buffer>;
-  /** The client reads too slowly. */
+  /** Called when the client reads too slowly. */
   readonly onOverflow: () => void;
-  /** The client does not read, and the clients of the process together have too much unread. */
+  /** Called when the client does not read, and the clients of the process together have too much unread. */
   readonly onMemoryShortage: () => void;
 };
 
@@ -45,7 +45,7 @@ export class SocketOutbox implements Outbox {
   readonly #onOverflow: () => void;
   readonly #onMemoryShortage: () => void;
   #frames: Buffer[] = [];
-  /** What the socket has not sent yet, in order. Usually empty: then nothing is counted. */
+  /** The frames that the socket has not sent yet, in order. If it is empty, as usual, nothing is counted. */
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
   #bytes = 0;
@@ -74,7 +74,6 @@ export class SocketOutbox implements Outbox {
     this.#bytesSincePacing = 0;
   }
 
-  /** In bytes. */
   get #unreadBytes(): number {
     return this.#bytes + this.#socket.writableLength;
   }
@@ -95,7 +94,7 @@ export class SocketOutbox implements Outbox {
     this.#counters.bytesOut += frame.length;
   }
 
-  /** To be called before anything is written directly, such as the closing frame. */
+  /** Writes the frames. Must be called before anything is written directly, such as the closing frame. */
   flush(): void {
     const frames = this.#frames;
     this.#frames = [];
@@ -119,7 +118,7 @@ export class SocketOutbox implements Outbox {
     if (isShort) this.#onMemoryShortage();
   }
 
-  /** The socket sends them in order, and knows how much is left. */
+  /** Releases sent frames. The socket sends them in order, and knows how much is left. */
   #releaseSent(): void {
     let count = 0;
     let left = this.#unsentBytes;
@@ -136,7 +135,7 @@ export class SocketOutbox implements Outbox {
     }
   }
 
-  /** Accepts no more messages; those accepted before are still sent. */
+  /** Ends the outbox: it accepts no more messages; those accepted before are still sent. */
   end(): void {
     this.flush();
     this.#isEnded = true;
@@ -144,7 +143,7 @@ export class SocketOutbox implements Outbox {
 }
 
 /**
- * A whole unmasked frame (RFC 6455, 5.2). Encoded here and not by `ws`, so that a message to a thousand sockets is encoded
+ * Encodes a whole unmasked frame (RFC 6455, 5.2). `ws` would encode it for each socket; this encodes a message to a thousand sockets
  * once: 8.6 million messages a second instead of 0.12, with a hundred per write.
  */
 export function encodeSocketFrame(kind: keyof typeof OPCODES, data: string | Buffer): Buffer {
@@ -165,7 +164,7 @@ export function encodeSocketFrame(kind: keyof typeof OPCODES, data: string | Buf
   return frame;
 }
 
-/** Waits for slow readers so that a burst does not disconnect them, but not again for those who did not read at all. */
+/** Waits for slow readers so that a burst does not disconnect them, but not again for clients that did not read at all. */
 export class Pacer {
   readonly #stuck = new WeakSet<Outbox>();
   readonly #maxWaitMs: number;

@@ -13,23 +13,23 @@ import {
 
 const METHODS: ReadonlySet<unknown> = new Set(["GET", "POST", "PATCH", "PUT", "DELETE"]);
 const MEMBERS: readonly string[] = ["method", "path", "headers", "body"];
-/** The headers of a part; `If-*` are allowed as well. */
+/** The headers that a part may have; `If-*` are allowed as well. */
 const PART_HEADERS: ReadonlySet<string> = new Set([
   ...["accept", "accept-profile", "content-profile", "content-type", "prefer", "range", "range-unit"],
 ]);
 const JSON_TYPE = /^[^;]*\bjson\s*(;|$)/i;
 /** `3#/0/id`: a JSON Pointer (RFC 6901) into the response of part 3. */
 const REFERENCE = /^(\d{1,6})#((?:\/.*)?)$/s;
-/** What a request line and a header field may not contain (RFC 9112). */
+/** Characters that a request line and a header field may not contain (RFC 9112). */
 const NOT_IN_PATH = /\p{Cc}/u;
 const NOT_IN_HEADER = /[^\P{Cc}\t]/u;
-/** Text in which no reference is searched for. */
+/** The text without which a body is not searched for references. */
 const REFERENCE_NAME = '"$ref"';
 const QUOTE = 0x22;
 const MAX_LEVELS = 1_000;
-/** Of a path, and of all headers of a request: as much as a request by itself may have. */
+/** The limit of a path, and of all headers of a part: the same as for a request by itself. */
 const MAX_HEAD_BYTES = 16_384;
-/** Of a body with references, of a response that is referred to, and of all values of the references in a body. */
+/** The limit of a body with references, of a referenced response, and of all values of the references in a body. */
 const MAX_REFERENCE_BYTES = 2 ** 20;
 const NO_BODY = Buffer.alloc(0);
 
@@ -37,16 +37,16 @@ const NO_BODY = Buffer.alloc(0);
 export type BatchPart = {
   readonly method: string;
   readonly path: readonly (string | Reference)[];
-  /** By their names in lower case. */
+  /** The headers by their names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | { readonly value: unknown };
-  /** The index of the latest part that it refers to; -1 for none. */
+  /** The index of the latest part that this part refers to; -1 if there is none. */
   readonly lastReference: number;
 };
 
 type Reference = { readonly part: number; readonly pointer: readonly string[] };
 
-/** The body of a part's response, parsed. */
+/** Returns the parsed body of a part's response. */
 type ReadPartBody = (index: number) => unknown;
 
 /** Thrown with the index of the part that failed; null if the error concerns the whole batch. */
@@ -141,14 +141,14 @@ function readPath(value: unknown, index: number): readonly (string | Reference)[
 
 const PERCENT_HINT = "Percent-encode it, such as %0A.";
 
-/** A lone surrogate has no form in UTF-8: it would become U+FFFD. */
+/** Throws for a lone surrogate, which has no form in UTF-8: it would become U+FFFD. */
 function checkWellFormed(text: string, subject: string): void {
   if (!text.isWellFormed()) throw invalidBatch(`${subject} contains a lone surrogate.`);
 }
 
 type ReadBody = { readonly body: BatchPart["body"]; readonly references: readonly number[] };
 
-/** JSON is passed on unparsed, with all digits of numbers, unless it has references. */
+/** Reads a body. JSON is passed on unparsed, with all digits of numbers, unless it has references. */
 function readBody(member: JsonMember | undefined, contentType: string | undefined, index: number): ReadBody {
   if (!member) return { body: NO_BODY, references: [] };
   const { bytes } = member;
@@ -166,7 +166,7 @@ function readBody(member: JsonMember | undefined, contentType: string | undefine
   return references.length > 0 ? { body: { value }, references } : { body: bytes, references };
 }
 
-/** Null for any other value; throws for a part that is not an earlier one. */
+/** Parses a reference; null for any other value. Throws unless the part is an earlier one. */
 function toReference(value: unknown, index: number): Reference | null {
   if (!isExactJsonObject(value)) return null;
   const names = Object.keys(value);
@@ -189,12 +189,12 @@ function mapReferences(value: unknown, index: number, resolve: (reference: Refer
   return Object.fromEntries(entries);
 }
 
-/** The address of a part; values are percent-encoded. */
+/** Returns the path of a part, with references replaced by percent-encoded values. */
 export function resolvePath({ path }: BatchPart, bodyOf: ReadPartBody): string {
   let resolved = "";
   for (const piece of path) {
     const text = typeof piece === "string" ? piece : toPathText(find(piece, bodyOf), piece);
-    // A short reference may stand for a long value, many times: so each is checked before it is encoded.
+    // A short reference may stand for a long value, many times, so each is checked before it is encoded.
     if (resolved.length + text.length > MAX_HEAD_BYTES) throw headTooLarge("path");
     resolved += typeof piece === "string" ? piece : encodeURIComponent(text);
   }
@@ -246,7 +246,7 @@ function unknownReference({ part, pointer }: Reference, details: string): HttpEr
   });
 }
 
-/** The parsed body of a response; undefined if it has no JSON. */
+/** Returns the parsed body of a response; undefined if it is not JSON. */
 export function parsePartBody({ headers, body }: GatewayResponse): unknown {
   if (body === null || !isJsonType(headers["Content-Type"])) return undefined;
   if (body.length > MAX_REFERENCE_BYTES) throw referencesTooLarge("A response that is referred to");
@@ -261,7 +261,7 @@ export function invalidBatch(message: string, hint: string | null = null): HttpE
   return new HttpError(400, "INVALID_BATCH", message, { hint });
 }
 
-/** Parsing with all digits is recursive. */
+/** Parses within a limit of levels, because parsing with all digits is recursive. */
 function parseBounded(parse: () => unknown): unknown {
   try {
     return parse();

@@ -18,7 +18,7 @@ import {
   type ReceivedBatch,
 } from "./run-batch.ts";
 
-/** Several requests in one transaction: authenticate, then parse, plan and query of each part, and run of groups of them. */
+/** Handles several requests in one transaction: authenticate, then parse, plan and query each part, and run groups of them. */
 export async function handleBatch<Parsed extends ParsedRequest>(
   request: GatewayRequest,
   batch: BatchInterface<Parsed>,
@@ -48,7 +48,7 @@ function causeOf(thrown: unknown): unknown {
   return thrown instanceof BatchFailure ? thrown.cause : thrown;
 }
 
-/** While the schema changes, the whole batch is run again: what failed has changed nothing. */
+/** Runs the whole batch again while the schema changes: a failed batch has changed nothing. */
 async function runRepeatedly<Parsed extends ParsedRequest>(received: ReceivedBatch<Parsed>): Promise<GatewayResponse> {
   const { refreshCatalog } = received.batch.pipeline;
   let grouping: Grouping = "largest";

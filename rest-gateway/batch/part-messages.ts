@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { GatewayRequest, GatewayResponse } from "#http";
 import { type BatchPart, isJsonType } from "./batch-parts.ts";
 
-/** Headers of the batch that say something of its own body or response. */
+/** Headers that concern the batch's own body or response. */
 const OWN_HEADERS =
   /^(?:accept|content-(?:type|length|encoding)|transfer-encoding|expect|prefer|range|range-unit|if-.*|idempotency-key)$/;
 /** The media type of a list of requests, and of a list of responses. */
@@ -13,7 +13,7 @@ export function hasBatchType({ headers }: Pick<GatewayRequest, "headers">): bool
   return (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase() === BATCH_TYPE;
 }
 
-/** The headers of a part. What SQL reads of the request, such as its address, is the batch's; the profile is inherited. */
+/** Returns the headers of a part. Headers that SQL reads, such as the client's address, are the batch's; the profile is inherited. */
 export function inheritHeaders(batch: GatewayRequest["headers"], part: BatchPart): GatewayRequest["headers"] {
   const kept = Object.entries(batch).filter(([name]) => !OWN_HEADERS.test(name));
   const [profile] = [part.headers, batch].flatMap((headers) => PROFILE_HEADERS.flatMap((name) => headers[name] ?? []));
@@ -24,12 +24,12 @@ export function inheritHeaders(batch: GatewayRequest["headers"], part: BatchPart
 const OPENING = Buffer.from("[");
 const CLOSING = Buffer.from("]");
 
-/** A JSON list with status, headers and body of each. */
+/** Returns a JSON list with the status, headers and body of each response. */
 export function listResponses(responses: readonly GatewayResponse[]): Buffer {
   return Buffer.concat([OPENING, ...responses.flatMap(toPieces), CLOSING]);
 }
 
-/** The response of a part as JSON; a JSON body is embedded as it is. */
+/** Returns the response of a part as JSON; a JSON body is embedded unchanged. */
 function toPieces({ status, headers, body }: GatewayResponse, index: number): Buffer[] {
   const head = `${index > 0 ? "," : ""}{"status":${status},"headers":${JSON.stringify(decodeHeaders(headers))},"body":`;
   if (body === null) return [Buffer.from(`${head}null}`)];
@@ -48,7 +48,7 @@ function isBinaryType(type: unknown): boolean {
   return type === "application/octet-stream";
 }
 
-/** Headers are bytes of UTF-8, one per character. */
+/** Decodes headers, which are bytes of UTF-8, one per character. */
 function decodeHeaders(headers: GatewayResponse["headers"]): GatewayResponse["headers"] {
   const decode = (text: string) => Buffer.from(text, "latin1").toString();
   const entries = Object.entries(headers).map(([name, value]) => [

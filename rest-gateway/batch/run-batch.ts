@@ -18,23 +18,23 @@ import { query } from "../request/query.ts";
 import { contextOf, makeRunFurther } from "../request/run.ts";
 import { BatchFailure, type BatchPart, invalidBatch, parsePartBody, resolveBody, resolvePath } from "./batch-parts.ts";
 
-/** How an interface writes batches; the rest is that of its pipeline. */
+/** The parts of batches that differ between the interfaces; the rest is in the interface's pipeline. */
 export type BatchInterface<Parsed extends ParsedRequest> = {
   readonly pipeline: Pipeline<Parsed>;
   readonly config: Config;
-  /** The JSON list of the requests, as it is in the body. */
+  /** Returns the JSON list of the requests, unchanged from the body. */
   readList(body: Buffer, request: GatewayRequest): Buffer | Promise<Buffer>;
   /** The settings and catalogue of the batch itself, which its parts may override. */
   readonly scopeOf: (request: GatewayRequest) => BatchScope;
-  /** The isolation that the parts require; null: any. */
+  /** Returns the isolation level that the parts require; null if they require none. */
   isolationFor?(parts: readonly BatchPart[]): IsolationLevel | null;
-  /** The path of a part with the prefix of the interface. */
+  /** Returns the path of a part with the prefix of the interface. */
   toFullPath(path: string): string;
-  /** The headers of a part, with what it inherits from the batch. */
+  /** Returns the headers of a part, including those inherited from the batch. */
   headersOf(batch: GatewayRequest["headers"], part: BatchPart): GatewayRequest["headers"];
-  /** Whether no response to a result of the request can be an error, so that it may be committed before. */
+  /** Returns true if no response to a result of the request can be an error, so that it may be committed before. */
   isDecided(parsed: Parsed, prepared: PreparedRequest): boolean;
-  /** Whether the response to a successful request needs further statements. */
+  /** Returns true if the response to a successful request needs further statements. */
   readsFurther(parsed: Parsed): boolean;
   respond(responses: readonly GatewayResponse[]): GatewayResponse;
 };
@@ -50,10 +50,10 @@ export type ReceivedBatch<Parsed extends ParsedRequest> = {
   readonly batch: BatchInterface<Parsed>;
 };
 
-/** Thrown where a group has run too much for the response of one of its parts; see BatchRun. */
+/** Thrown if a group has run too much for the response of one of its parts; see BatchRun. */
 export class GroupTooLarge extends Error {}
 
-/** Thrown with what is known of the part that failed. */
+/** Thrown with the known state of the part that failed. */
 export class PartFailure extends BatchFailure {
   readonly request: GatewayRequest;
   readonly parsed: ParsedRequest | null;
@@ -67,28 +67,28 @@ export class PartFailure extends BatchFailure {
   }
 }
 
-/** What is known of a part while it is parsed and planned. */
+/** The state of a part while it is parsed and planned. */
 type PartProgress = Pick<PartFailure, "request" | "parsed" | "failed">;
 
-/** A part whose statements are known, and wait for their group. */
+/** A planned part whose statements wait for their group. */
 type PendingPart<Parsed extends ParsedRequest> = {
   readonly index: number;
   readonly state: RequestState<Parsed>;
   readonly prepared: PreparedRequest;
   readonly runFurther: RunIntent;
   readonly isDecided: boolean;
-  /** Headers besides those of the response. */
+  /** Headers that are added to those of the response. */
   readonly addedHeaders: Readonly<Record<string, string>>;
 };
 
 /** Ends a transaction whose parts have all been run. */
 const NOTHING = { text: "select", values: [] };
 
-/** Largest: a group ends where a result of it is needed. Decided: also after each part whose response can be an error. */
+/** In `largest`, a group ends only if one of its results is needed. In `decided`, it also ends after each part whose response can be an error. */
 export type Grouping = "largest" | "decided";
 
 /**
- * The parts of one attempt, in groups: what is known without a result of an earlier part is sent in one write. So later
+ * The parts of one attempt, in groups: parts that need no result of an earlier part are sent in one write. So later
  * parts may have run when a part turns out to have failed. If the error depends on that, everything is rolled back and
  * run again in smaller groups.
  */
@@ -113,7 +113,7 @@ export class BatchRun<Parsed extends ParsedRequest> {
     this.#grouping = grouping;
   }
 
-  /** Null leaves the transaction open. */
+  /** Runs the parts. If `end` is null, the transaction stays open. */
   async run(end: TransactionEnd | null): Promise<readonly GatewayResponse[]> {
     for (const [index, part] of this.#received.parts.entries()) {
       if (part.lastReference >= this.#responses.length) await this.#flush(null);
@@ -133,9 +133,9 @@ export class BatchRun<Parsed extends ParsedRequest> {
     try {
       await this.#parseAndPlan(index, part, onProgress);
     } catch (error) {
-      // The statements of earlier parts may be what failed.
+      // The error may come from the statements of earlier parts.
       if (error instanceof BatchFailure || error instanceof GroupTooLarge) throw error;
-      // Otherwise they are run now: the first failure is the one that is reported.
+      // Otherwise the pending parts run now, because the first failure is the one that is reported.
       await this.#flush(null);
       throw new PartFailure(index, error, progress);
     }
@@ -156,7 +156,7 @@ export class BatchRun<Parsed extends ParsedRequest> {
     const prepared = await query(state, planned);
     const isDecided = batch.isDecided(state.parsed, prepared);
     this.#pending.push({ index, state, prepared, runFurther, isDecided, addedHeaders });
-    // Its response reads further rows, which later parts may change.
+    // The response reads further rows, which later parts may change.
     if (batch.readsFurther(state.parsed) || (this.#grouping === "decided" && !isDecided)) await this.#flush(null);
   }
 
@@ -189,7 +189,7 @@ export class BatchRun<Parsed extends ParsedRequest> {
     return this.#parsedBodies.get(index);
   }
 
-  /** Runs a statement of a part that is needed before its own, after all statements of earlier parts. */
+  /** Runs a statement that a part needs before its own, after all statements of earlier parts. */
   #runAlone(state: RequestState<Parsed>): RunStatement {
     return async (statement) => {
       await this.#flush(null);
@@ -245,7 +245,7 @@ export class BatchRun<Parsed extends ParsedRequest> {
   }
 }
 
-/** The failure of the part that the failed statement belongs to, unless an earlier part may have failed too. */
+/** Returns the failure of the part whose statement failed, unless an earlier part may have failed too. */
 function failureOf<Parsed extends ParsedRequest>(
   error: unknown,
   group: readonly PendingPart<Parsed>[],
@@ -265,7 +265,7 @@ function failureOf<Parsed extends ParsedRequest>(
   return new BatchFailure(null, error);
 }
 
-/** What SQL of an earlier part has set for its response, where the router keeps settings from being reset. */
+/** Statements that clear the response settings of an earlier part, if the router keeps settings from being reset. */
 const NO_RESPONSE_SETTINGS = [
   ["response.headers", ""],
   ["response.status", ""],

@@ -3,16 +3,15 @@ import { type GatewayResponse, HttpError, type ResponseBody } from "#http";
 import { workerFailed } from "./functions-error.ts";
 import type { CallHead, HeaderList, ResponseHead, ThreadOrder, ThreadReport } from "./thread/messages.ts";
 
-/** Who calls: at most a part of all threads has requests of the same caller at once. */
+/** The caller's key and kind: one caller may have requests in only a part of all threads at once. */
 export type ThreadShare = { readonly key: string; readonly caller: "stranger" | "account" };
 
-/** A request to a function. */
 export type FunctionRequest = {
   readonly head: CallHead;
   readonly share: ThreadShare;
-  /** Null if there is none. */
+  /** The body; null if there is none. */
   readonly body: AsyncIterator<Buffer> | null;
-  /** Aborted when the client disconnects before the response. */
+  /** Registers a callback that is called when the client disconnects before the response. */
   readonly onDisconnect: (callback: () => void) => void;
 };
 
@@ -21,9 +20,9 @@ type CallReport = Extract<ThreadReport, { readonly id: number }>;
 
 type CallOptions = {
   readonly send: (order: Unnumbered<ThreadOrder>) => void;
-  /** For the first byte, and then for each piece. */
+  /** The time limit for the first byte, and then for each piece. */
   readonly timeoutMs: number;
-  /** Returns the response to the client. */
+  /** Returns the error for the client. */
   readonly onTimeout: () => HttpError;
   readonly onDone: () => void;
 };
@@ -31,14 +30,14 @@ type CallOptions = {
 /** The gateway's side of a request in a thread. */
 export type PendingCall = {
   readonly response: Promise<GatewayResponse<ResponseBody>>;
-  /** Whether the function may know of the request. */
+  /** True if the function may know of the request. */
   readonly hasBegun: boolean;
-  /** Call when the thread is ready. */
+  /** Must be called when the thread is ready. */
   begin(): void;
   receive(message: CallReport): void;
-  /** The client takes no more. */
+  /** Ends the request because the client reads no more. */
   abandon(): void;
-  /** The thread has ended. */
+  /** Fails the request because the thread has ended. */
   fail(error: Error): void;
 };
 
@@ -54,7 +53,7 @@ class Call implements PendingCall {
   readonly #options: CallOptions;
   readonly #response = Promise.withResolvers<GatewayResponse<ResponseBody>>();
   #piece: PromiseWithResolvers<Buffer | null> | null = null;
-  /** What came before it was asked for: at most the end, or an error. */
+  /** An end or error that came before the client asked for it. */
   #early: { readonly error: Error | null } | null = null;
   #timer: NodeJS.Timeout | null = null;
   #hasBegun = false;
@@ -108,7 +107,7 @@ class Call implements PendingCall {
   }
 
   async #sendPiece(): Promise<void> {
-    // A long upload is no delay of the function: it has limits of its own.
+    // A long upload is not a delay of the function, and has limits of its own.
     clearTimeout(this.#timer ?? undefined);
     try {
       const next = await this.#request.body?.next();
@@ -192,13 +191,13 @@ class Call implements PendingCall {
     this.#isDone = true;
     clearTimeout(this.#timer ?? undefined);
     this.#response.promise.catch(() => {});
-    // A piece that is awaited comes first, which may be never.
+    // A piece that is awaited comes first, and may never come.
     void Promise.race([this.#request.body?.return?.(), sleep(0)]).catch(() => {});
     this.#options.onDone();
   }
 }
 
-/** Bytes that can be handed to the thread without a copy, if nothing else is in their memory. */
+/** Returns bytes that can be handed to the thread without a copy, if nothing else is in their memory. */
 function toOwnBytes(chunk: Buffer): Uint8Array {
   const { buffer, byteOffset, length } = chunk;
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
@@ -209,13 +208,13 @@ function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, length);
 }
 
-/** Of the connection, which is not the function's. */
+/** Headers of the connection, which are not passed between client and function. */
 const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   ...["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"],
   "content-length",
 ]);
 
-/** Spelt as the service's own headers, which those of the function replace. */
+/** Converts headers to the spelling of the service's own headers, so that the function's headers replace those. */
 function toResponseHeaders({ headers }: ResponseHead): Record<string, string | string[]> {
   const all: Record<string, string | string[]> = {};
   for (const [name, value] of headers) {
@@ -227,7 +226,7 @@ function toResponseHeaders({ headers }: ResponseHead): Record<string, string | s
   return all;
 }
 
-/** Without those of the connection. */
+/** Returns the headers for the function, without those of the connection. */
 export function toCallHeaders(headers: NodeJS.Dict<string | string[]>): HeaderList {
   return Object.entries(headers).flatMap(([name, value]) =>
     value === undefined || (CONNECTION_HEADERS.has(name) && name !== "content-length") || name === "expect"

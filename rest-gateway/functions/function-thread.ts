@@ -47,23 +47,26 @@ const PROGRAM = join(import.meta.dirname, `thread/thread${extname(import.meta.fi
 const CHECK_MS = 50;
 const BOOT_MS = 30_000;
 const MEGABYTE = 2 ** 20;
-/** What a thread takes before it is measured. */
+/** The memory that is assumed for a thread before it is measured. */
 export const NEW_THREAD_BYTES = 24 * MEGABYTE;
-/** A thread that cannot be interrupted is ended later, and its requests fail before. */
+/** The time after which the requests of a thread fail that cannot be interrupted; the thread ends later. */
 const LONGEST_END_MS = 2_000;
-/** At its own limit V8 may abort the whole process. Ours is checked every CHECK_MS, in which no function takes so much. */
+/**
+ * The reserve above our own limit, since V8 may abort the whole process at its limit. Ours is checked every CHECK_MS, in which no
+ * function uses so much.
+ */
 const HEAP_RESERVE_MEGABYTES = 4096;
-/** So much of buffers that are used no more V8 lets wait until it collects them. */
+/** The amount of unused buffers that V8 keeps before it collects them. */
 const UNCOLLECTED_MEGABYTES = 64;
-/** Without a response to a ping for this long, the event loop of the thread is blocked. */
+/** The time without a response to a ping after which the event loop of the thread is blocked. */
 const BLOCKED_MS = 300;
-/** As of `nice`: of one that computes for long, below all others. */
+/** The priority, like that of `nice`, of a thread that computes for long: below all others. */
 const LOWEST_PRIORITY = 19;
 
 /**
- * A loop that calls nothing but V8's own functions, and was optimized while it ran, cannot be interrupted: neither its
- * memory could be measured nor the thread be ended. Without this optimization every loop can. It is of the whole process,
- * so it is kept while there are no functions.
+ * Disables an optimization for the whole process. A loop that was optimized while it ran, and calls only V8's own functions, cannot be
+ * interrupted: neither could its memory be measured nor the thread be ended. Without the optimization every loop can. It stays on while
+ * there are no functions.
  */
 const WITHOUT_LOOPS_OPTIMIZED_WHILE_RUNNING = "--no-use-osr";
 
@@ -75,13 +78,13 @@ export class FunctionThread {
   readonly #worker: Worker;
   readonly #calls = new Map<number, PendingCall>();
   readonly #ready = Promise.withResolvers<void>();
-  /** How many requests of each caller it has. */
+  /** The number of requests of each caller. */
   readonly #callers = new Map<string, number>();
   #nextId = 0;
   #background = 0;
   #isReady = false;
   #isRetired = false;
-  /** Why the thread is ended. */
+  /** The reason why the thread is ended; null while it is not. */
   #reason: HttpError | null = null;
   #ping: Ping | null = null;
   #check: NodeJS.Timeout | null = null;
@@ -127,12 +130,12 @@ export class FunctionThread {
     return this.#isReady && this.#calls.size === 0 && this.#background === 0;
   }
 
-  /** Since when nothing was called. */
+  /** The time since which nothing was called. */
   get lastUsed(): number {
     return this.#lastUsed;
   }
 
-  /** Bytes, as measured last. */
+  /** The bytes of memory in the last measurement. */
   get memory(): number {
     return this.#memory;
   }
@@ -145,17 +148,17 @@ export class FunctionThread {
     return this.#reason !== null;
   }
 
-  /** Not if it cannot be interrupted. */
+  /** True while the thread is ending; false if it cannot be interrupted. */
   get endsSoon(): boolean {
     return this.isEnding && performance.now() - this.#endedAt < LONGEST_END_MS;
   }
 
-  /** Whether it has requests of the caller. */
+  /** Returns true if the thread has requests of the caller. */
   isUsedBy(key: string): boolean {
     return this.#callers.has(key);
   }
 
-  /** Rejects with `CallNotBegun` if the request can be served by another thread. */
+  /** Serves a request. Rejects with `CallNotBegun` if another thread can serve it. */
   call(request: FunctionRequest): Promise<GatewayResponse<ResponseBody>> {
     const id = this.#nextId++;
     const { timeoutSeconds } = this.#options.limits;
@@ -224,14 +227,14 @@ export class FunctionThread {
     }
   }
 
-  /** An error that nothing caught ends the thread, as in Node and on Supabase. */
+  /** Ends the thread because of an error that nothing caught, as in Node and on Supabase. */
   #fail(error: unknown): void {
     const isMemory = (error as NodeJS.ErrnoException)?.code === "ERR_WORKER_OUT_OF_MEMORY";
     if (this.#reason === null) this.#log("error", inspect(error));
     this.#end(isMemory ? workerLimit() : this.#isReady ? workerFailed() : bootFailed());
   }
 
-  /** A function that waits is over its time; one that computes is over its resources. */
+  /** Returns the timeout error: a waiting function exceeds its time, and a computing one exceeds its resources. */
   #timeOut(): HttpError {
     const { timeoutSeconds } = this.#options.limits;
     if (this.#ping && performance.now() - this.#ping.at > BLOCKED_MS) {
@@ -244,13 +247,13 @@ export class FunctionThread {
     return this.#isReady ? idleTimeout(timeoutSeconds) : bootFailed();
   }
 
-  /** A thread that computes for long leaves the processors to those of the gateway and of other functions. */
+  /** Lowers the priority of a thread that computes for long, in favour of the gateway and of other functions. */
   #lowerPriority(): void {
     if (this.#systemId === null) return;
     try {
       setPriority(this.#systemId, LOWEST_PRIORITY);
     } catch {
-      // It has just ended.
+      // The thread has just ended.
     }
     this.#systemId = null;
   }
@@ -261,7 +264,7 @@ export class FunctionThread {
     this.#options.onRetired();
   }
 
-  /** Also after the thread has ended by itself. */
+  /** Ends the thread; also called after it has ended by itself. */
   #end(reason: HttpError): void {
     if (this.#reason !== null) return;
     this.#reason = reason;
@@ -271,7 +274,7 @@ export class FunctionThread {
     this.#check = null;
     this.#ready.reject(reason);
     void this.#worker.terminate();
-    // What the thread has reported until its exit still counts: which requests it began, and their responses.
+    // Reports of the thread until its exit still count: requests that it has begun, and their responses.
     setTimeout(() => this.#failCalls(), LONGEST_END_MS).unref();
   }
 

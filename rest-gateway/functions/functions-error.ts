@@ -2,7 +2,7 @@ import { errorHeaders, type GatewayResponse, HttpError, jsonResponse } from "#ht
 
 export const FUNCTIONS_PREFIX = "/functions/v1";
 
-// The codes, statuses and messages of Supabase's functions.
+// The codes, statuses and messages are those of Supabase's functions.
 
 export function functionNotFound(): HttpError {
   return new HttpError(404, "NOT_FOUND", "Requested function was not found");
@@ -17,13 +17,13 @@ export function workerFailed(): HttpError {
   return new HttpError(500, "WORKER_ERROR", "Function exited due to an error (please check logs)");
 }
 
-/** Over its memory, or its time of computing. */
+/** The function has exceeded its memory or its processor time. */
 export function workerLimit(): HttpError {
   const message = "Function failed due to not having enough compute resources (please check logs)";
   return new HttpError(546, "WORKER_LIMIT", message);
 }
 
-/** One of several requests in progress ended their thread, and which one is unknown. */
+/** One of several requests in progress has ended their thread; it is unknown which one. */
 export function threadEnded(): HttpError {
   return new HttpError(
     503,
@@ -48,7 +48,7 @@ const RELAY_HEADERS = {
   "Access-Control-Expose-Headers": "X-Relay-Error, X-Request-Id, Retry-After",
 };
 
-/** The error as Supabase's functions word it: clients show `message`. */
+/** Converts the error to the words of Supabase's functions: clients show `message`. */
 export function toFunctionsErrorResponse(error: HttpError): GatewayResponse {
   const { status, code, message } = error;
   const body =

@@ -6,19 +6,19 @@ import { parse } from "smol-toml";
 import type { Config } from "#config";
 import type { ImportMap } from "./thread/messages.ts";
 
-/** A function as its files describe it. */
+/** The source of a function, as its files describe it. */
 export type FunctionSource = {
   readonly name: string;
   /** The file of the handler. */
   readonly file: string;
-  /** `verify_jwt` of config.toml. */
+  /** The value of `verify_jwt` in config.toml. */
   readonly verifiesToken: boolean;
   readonly importMap: ImportMap | null;
 };
 
 export type FunctionSources = {
   readonly byName: ReadonlyMap<string, FunctionSource>;
-  /** What the functions read with `Deno.env`, from `.env` of the folder. */
+  /** The variables that the functions read with `Deno.env`, from `.env` of the folder. */
   readonly secrets: Readonly<Record<string, string>>;
   /** Files that could not be read, for the log. */
   readonly problems: readonly string[];
@@ -31,13 +31,13 @@ type FunctionOptions = {
   readonly import_map?: string;
 };
 
-/** Supabase's rule. Folders such as `_shared` contain no function. */
+/** The pattern of function names, which is Supabase's. Folders such as `_shared` contain no function. */
 const NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
 const ENTRIES = ["index.ts", "index.js", "index.mjs"];
-/** Of one function, and then of all. */
+/** The names of import maps, first in the folder of one function and then of all. */
 const IMPORT_MAPS = ["deno.json", "deno.jsonc", "import_map.json"];
 
-/** FUNCTIONS_DIR, `functions` or `supabase/functions`; null if there is none. */
+/** Returns FUNCTIONS_DIR, `functions` or `supabase/functions`; null if there is none. */
 export function findFunctionsFolder({
   functions,
   functionsDir,
@@ -105,7 +105,7 @@ function firstOf<T>(files: readonly string[], read: (file: string) => T | null):
 
 type AttemptToRead = <T>(file: string, read: (text: string) => T) => T | null;
 
-/** `[functions.name]` of config.toml, whose paths are relative to its folder. */
+/** Reads `[functions.name]` of config.toml, whose paths are relative to its folder. */
 function readOptions(folder: string, attempt: AttemptToRead) {
   const project = dirname(folder);
   for (const root of [project, join(project, "supabase")]) {
@@ -117,16 +117,16 @@ function readOptions(folder: string, attempt: AttemptToRead) {
 
 type DenoConfig = {
   readonly imports?: Readonly<Record<string, string>>;
-  /** A file that has the imports. */
+  /** The path of a file with the imports. */
   readonly importMap?: string;
 };
 
-/** Comments are allowed, as in deno.jsonc. */
+/** Parses a configuration with comments, as in deno.jsonc. */
 function parseDenoConfig(text: string): DenoConfig {
   return JSON.parse(withoutComments(text)) as DenoConfig;
 }
 
-/** Strings are matched first, so that `//` in them is kept. */
+/** Removes comments. Strings are matched first, so that `//` in them is kept. */
 function withoutComments(text: string): string {
   return text
     .replaceAll(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_match, string = "") => string)

@@ -14,10 +14,10 @@ type FunctionsServices = {
   readonly siteUrl: () => string;
 };
 
-/** What a Request of fetch cannot be. */
+/** Methods that a Request of fetch cannot have. */
 const REFUSED_METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** `/functions/v1/{name}`, and all paths below: the function reads the rest. */
+/** Handles `/functions/v1/{name}` and all paths below it, which the function itself reads. */
 export function functionsHandler({ functions, authenticator, config, siteUrl }: FunctionsServices): GatewayHandler {
   const { anonRole, functionsBodyBytes, maxAnonymousBodyBytes } = config;
   const limitOf = makeBodyLimits({ anonRole, maxBodyBytes: functionsBodyBytes, maxAnonymousBodyBytes });
@@ -40,7 +40,7 @@ export function functionsHandler({ functions, authenticator, config, siteUrl }: 
   };
 }
 
-/** Preflights carry no token, and no body. */
+/** Authorizes the request, unless it is a preflight, which carries no token and no body. */
 async function authorize(
   request: GatewayRequest,
   source: FunctionSource,
@@ -53,7 +53,7 @@ async function authorize(
   return authenticate(authenticator, authorization);
 }
 
-/** The public key is no secret, and anonymous accounts cost nothing: their callers share by address. */
+/** Returns the share. The public key is not secret, and anonymous accounts cost nothing, so their callers share by address. */
 function shareOf({ connection }: GatewayRequest, caller: Caller | null, anonRole: string): ThreadShare {
   const address = () => connection().address;
   const isStranger = !caller || caller.role === anonRole || caller.claims.is_anonymous === true;
@@ -102,7 +102,7 @@ function toFunctionRequest(
   };
 }
 
-/** Whether functions answer requests for this path, and their preflights. */
+/** Returns true if functions answer requests for this path, and their preflights. */
 export function isFunctionPath(path: string): boolean {
   return path.startsWith(`${FUNCTIONS_PREFIX}/`);
 }

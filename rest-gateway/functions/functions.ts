@@ -42,17 +42,17 @@ type FunctionsSettings = Pick<
 
 type FunctionsOptions = {
   readonly config: FunctionsSettings;
-  /** `SUPABASE_URL` and the like, when a thread starts. */
+  /** Returns `SUPABASE_URL` and similar variables when a thread starts. */
   readonly environment: () => Readonly<Record<string, string>>;
   readonly log: Pick<Logger, "debug" | "info" | "warn" | "error">;
   readonly idleMs?: number;
 };
 
 const IDLE_MS = 60_000;
-/** Editors write files in several steps. */
+/** The delay after a change of files, because editors write files in several steps. */
 const SETTLE_MS = 50;
 
-/** The functions of a project, which run in threads of this process. Null if there are none. */
+/** Opens the functions of a project, which run in threads of this process. Null if there are none. */
 export function openFunctions(options: FunctionsOptions): Functions | null {
   const folder = findFunctionsFolder(options.config);
   return folder === null ? null : new Functions(folder, options);
@@ -95,7 +95,7 @@ export class Functions {
     return this.#threads.call(source, request);
   }
 
-  /** Reads the files again. Requests in flight end with what they began with. */
+  /** Reads the files again. Requests in flight end with the old code. */
   reload(): void {
     try {
       this.#sources = readFunctions(this.#folder);
@@ -130,7 +130,7 @@ export class Functions {
     });
   }
 
-  /** Reports what will not run before somebody calls it. */
+  /** Reports functions that cannot run before somebody calls them. */
   #check(): void {
     const { log } = this.#options;
     for (const problem of this.#sources.problems) log.warn(problem);

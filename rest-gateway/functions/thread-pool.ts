@@ -4,22 +4,25 @@ import { CallNotBegun, type FunctionThread, NEW_THREAD_BYTES, type ThreadEvents 
 import { bootFailed, tooManyFunctions } from "./functions-error.ts";
 import type { FunctionSource } from "./functions-folder.ts";
 
-/** Threads at once, in one process, where memory permits. */
+/** The number of threads at once, in one process, if the memory is sufficient. */
 const MAX_THREADS = 20;
-/** Loading code takes much of a processor: the next to start is that of the caller with the fewest threads. */
+/**
+ * The number of threads that start at once, because loading code uses much of a processor. The next one is that of the caller with the
+ * fewest threads.
+ */
 const MAX_STARTING = 2;
-/** In which part of all threads one caller may have requests at once. */
+/** The part of all threads in which one caller may have requests at once. */
 const PARTS = { stranger: 1 / 4, account: 1 / 2 } as const;
-/** How long a request waits for a thread, and how many may wait, also of one caller. */
+/** The time that a request waits for a thread, and the number of requests that may wait, in total and per caller. */
 const WAIT_MS = 10_000;
 const MAX_WAITING = 500;
 const MAX_WAITING_OF_CALLER = 100;
-/** How many threads may end before they begin a request. */
+/** The number of threads that may end before they begin a request. */
 const MAX_ATTEMPTS = 3;
-/** A file that fails to load is not loaded for each request. */
+/** The time in which a file that failed to load is not loaded again. */
 const FAILED_MS = 1_000;
 const MEGABYTE = 2 ** 20;
-/** An unused thread that takes more is ended, since V8 keeps what a heap has grown by. */
+/** The memory above which an unused thread is ended, since V8 does not return the memory of a heap that has grown. */
 const LARGE_BYTES = 64 * MEGABYTE;
 
 type Response = GatewayResponse<ResponseBody>;
@@ -41,9 +44,9 @@ export class ThreadPool {
   readonly #totalBytes: number;
   readonly #maxThreads: number;
   readonly #start: PoolOptions["start"];
-  /** Those that accept requests, by the name of their function. */
+  /** The threads that accept requests, by the name of their function. */
   readonly #current = new Map<string, FunctionThread>();
-  /** Those that are ended, too, as long as they have memory. */
+  /** All threads that have memory, including those that are ending. */
   readonly #all = new Set<FunctionThread>();
   readonly #failed = new Map<string, number>();
   #waiting: readonly WaitingCall[] = [];
@@ -55,7 +58,7 @@ export class ThreadPool {
     this.#start = start;
   }
 
-  /** A request that a thread did not begin before it ended is sent to another. */
+  /** Serves a request. If a thread ends before it begins the request, another thread gets it. */
   async call(source: FunctionSource, request: FunctionRequest): Promise<Response> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -68,13 +71,13 @@ export class ThreadPool {
     }
   }
 
-  /** Requests in flight end with the code that they began with. */
+  /** Retires all threads. Requests in flight end with the code that they began with. */
   retireAll(): void {
     this.#failed.clear();
     for (const thread of [...this.#current.values()]) thread.retire();
   }
 
-  /** Ends threads that were not used for a while, and gives back their memory. */
+  /** Ends threads that are idle for this long or have much memory, and so returns their memory. */
   retireIdle(idleMs: number): void {
     const since = performance.now() - idleMs;
     for (const thread of this.#idle()) if (thread.lastUsed <= since || thread.memory > LARGE_BYTES) thread.retire();
@@ -86,7 +89,7 @@ export class ThreadPool {
     await Promise.all([...this.#all].map((thread) => thread.end()));
   }
 
-  /** Null if the caller has its share of threads, or there is no room for another one. */
+  /** Begins the request; null if the caller has its share of threads, or there is no room for another one. */
   #tryToBegin(source: FunctionSource, request: FunctionRequest): Promise<Response> | null {
     const { key } = request.share;
     const running = this.#current.get(source.name);
@@ -110,7 +113,7 @@ export class ThreadPool {
         if (!hasStarted) this.#failed.set(name, performance.now() + FAILED_MS);
         this.#beginWaiting();
       },
-      // Also while a request begins whose client has left.
+      // This is also called while a request begins whose client has left.
       onFree: () => queueMicrotask(() => this.#beginWaiting()),
       onMeasured: () => this.#keepWithinMemory(),
     });
@@ -146,7 +149,7 @@ export class ThreadPool {
     return promise;
   }
 
-  /** Callers with the fewest threads first, and then the longest wait. */
+  /** Begins waiting requests: those of callers with the fewest threads first, and then those that have waited longest. */
   #beginWaiting(): void {
     if (this.#waiting.length === 0) return;
     const threadsOf = new Map<string, number>();
@@ -174,7 +177,7 @@ export class ThreadPool {
   }
 
   /**
-   * The thread that has not been used for longest ends, and for lack of memory the largest one. A request that waits
+   * Ends the thread that has not been used for longest; if memory is short, the largest one. A waiting request
    * begins when it has ended.
    */
   #makeRoom(): void {
@@ -183,7 +186,7 @@ export class ThreadPool {
     else this.#keepWithinMemory(NEW_THREAD_BYTES);
   }
 
-  /** Ends unused threads first. `added` is what another thread needs. */
+  /** Ends threads until the memory is within the limit, unused ones first. `added` is the memory that another thread needs. */
   #keepWithinMemory(added = 0): void {
     const staying = [...this.#all].filter(({ isEnding }) => !isEnding);
     let excess = memoryOf(staying) + added - this.#totalBytes;
@@ -194,12 +197,12 @@ export class ThreadPool {
     }
     if (excess <= 0) return;
     const [largest] = staying.sort((one, other) => other.memory - one.memory);
-    // Small threads are ended for no other.
+    // Small threads are not ended in favour of another one.
     if (added > 0 && largest!.memory < 2 * added) return;
     largest?.endOverLimit(`takes most of the ${this.#totalBytes / MEGABYTE} MB that functions share, and is ended`);
   }
 
-  /** Oldest first. */
+  /** The idle threads, oldest first. */
   #idle(): readonly FunctionThread[] {
     return [...this.#current.values()]
       .filter(({ isIdle }) => isIdle)

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
-/** The package root: two levels up from the sources, three from `dist`. */
+/** The package root, which is two levels up from the sources and three from `dist`. */
 export const DOCUMENT_ROOT = ["../..", "../../.."]
   .map((path) => join(import.meta.dirname, path))
   .find((root) => existsSync(join(root, "README.md")))!;
@@ -14,14 +14,14 @@ const OVERVIEW: GuidePage = {
   group: "Start",
 };
 
-/** Its lists of pages are the only ones. */
+/** The page whose lists of pages are the only ones. */
 export const PAGE_INDEX = "docs/README.md";
 const GROUP_OR_PAGE = /^\*\*(?<group>.+)\*\*$|^- \[(?<title>[^\]]+)\]\((?<file>[^)]+\.md)\): (?<about>.*)$/gm;
 
 export type GuidePage = {
   /** The path below `/docs/guide`. */
   readonly slug: string;
-  /** Relative to the package root. */
+  /** The path relative to the package root. */
   readonly file: string;
   readonly title: string;
   readonly about: string;
@@ -41,7 +41,7 @@ export function readGuidePages(): GuidePage[] {
   return pages;
 }
 
-/** `docs/rest.md` -> `rest`, `db/README.md` -> `db`. */
+/** Converts a file to a slug: `docs/rest.md` -> `rest`, `db/README.md` -> `db`. */
 function slugOf(file: string): string {
   return file
     .replace(/^docs\//, "")

@@ -28,12 +28,12 @@ const EXTERNAL = /^[a-z]+:/;
 /** The address of the service in examples. */
 const EXAMPLE_ORIGIN = /^http:\/\/127\.0\.0\.1:3000(?=\/)/;
 
-/** Pages with fewer sections need no list of them. */
+/** The number of sections below which a page has no list of them. */
 const MIN_LISTED_SECTIONS = 3;
 
 const NO_QUERY = html`<p class="quiet">Enter a word: a setting, an error code, a header.</p>`;
 
-/** `/docs/guide`: the documentation, rendered from the files of the package. Nothing is read before the first request. */
+/** Serves `/docs/guide`: the documentation, rendered from the files of the package. Nothing is read before the first request. */
 export function guideFolder(): Readonly<Record<string, GatewayHandler>> {
   let guide: Promise<Guide> | undefined;
   const get: GatewayHandler = async (request) => {

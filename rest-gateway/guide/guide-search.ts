@@ -56,7 +56,7 @@ function wordsOf(query: string): string[] {
   return [...new Set(words)].slice(0, MAX_WORDS);
 }
 
-/** 0 if a word is missing. */
+/** Returns the score; 0 if a word is missing. */
 function scoreOf({ title, heading, text }: IndexedEntry, words: readonly string[]): number {
   let total = 0;
   for (const word of words) {
@@ -87,14 +87,14 @@ function excerptOf(text: string, words: readonly string[]): string[] {
   return excerpt.split(new RegExp(`(${pattern})`, "i"));
 }
 
-/** Where words were found. */
+/** A section that contains the searched words. */
 export type FoundSection = { readonly page: string; readonly heading: string; readonly excerpt: string };
 
 /** The documentation as texts, for programs. */
 export type GuideText = {
-  /** The sections with all words, best first. */
+  /** Returns the sections that contain all words, best first. */
   readonly search: (words: string) => FoundSection[];
-  /** A page as Markdown; null if there is none of this name. */
+  /** Returns a page as Markdown; null if there is none of this name. */
   readonly read: (page: string) => string | null;
   /** All names of pages. */
   readonly names: readonly string[];

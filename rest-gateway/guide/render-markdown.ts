@@ -2,11 +2,11 @@ import { Marked, type RendererObject, type Token, type Tokens } from "marked";
 import { Html, html } from "../pages/page.ts";
 
 export type GuideSection = {
-  /** Null: the part before the first heading of the second level. */
+  /** The anchor; null for the part before the first heading of the second level. */
   readonly anchor: string | null;
   readonly heading: string;
   readonly level: number;
-  /** Without markup, for the search. */
+  /** The text without markup, for the search. */
   readonly text: string;
 };
 
@@ -16,10 +16,10 @@ export type RenderedMarkdown = {
   readonly sections: readonly GuideSection[];
 };
 
-/** Returns null for files that the guide does not serve. */
+/** Returns the address of a link; null for files that the guide does not serve. */
 export type ResolveLink = (target: string) => string | null;
 
-/** Tables of more columns are read row by row on a phone, with the column's name before each cell. */
+/** The number of columns above which tables are read row by row on a phone, with the column's name before each cell. */
 const MAX_UNLABELLED_COLUMNS = 2;
 
 /** Renders a page of this repository. HTML in it is shown as text. */
@@ -60,7 +60,7 @@ ${rows.map((row) => html`<tr>${row.map((cell, column) => html`<td${label(column)
     },
     link({ href, text, tokens }) {
       const content = new Html(this.parser.parseInline(tokens));
-      // An address that is shown leads to where it says.
+      // An address that is shown as text is the target of its link.
       const address = text === href ? href : resolveLink(href);
       return address === null ? content.text : html`<a href="${address}">${content}</a>`.text;
     },
@@ -72,7 +72,7 @@ ${rows.map((row) => html`<tr>${row.map((cell, column) => html`<td${label(column)
   };
 }
 
-/** The first section is the page's title, with the text up to the first heading. */
+/** Splits tokens into sections. The first section is the page's title, with the text up to the first heading. */
 function toSections(tokens: readonly Token[]): GuideSection[] {
   const used = new Map<string, number>();
   const starts = tokens.flatMap((token, index) => (token.type === "heading" ? index : []));
@@ -84,7 +84,7 @@ function toSections(tokens: readonly Token[]): GuideSection[] {
   });
 }
 
-/** As GitHub makes them; the second heading of the same name gets a number. */
+/** Makes an anchor as GitHub does; the second heading of the same name gets a number. */
 function toAnchor(heading: string, used: Map<string, number>): string {
   const anchor = heading
     .toLowerCase()

@@ -10,10 +10,10 @@ import { asLogin, ContextError, type RunStatement, responseTooLarge } from "#pos
 import { ApiError, commandLine, decryptBytes, encryptBytes } from "#runtime";
 import { type AbortLike, retryDelay, toSignal } from "#runtime/concurrency";
 
-/** The response is too large to store. */
+/** The hint for a response that is too large to store. */
 const TOO_LARGE_HINT = "Ask for less of it, with Prefer: return=minimal or select.";
 const KEY_IN_USE = "IDEMPOTENCY_KEY_IN_USE";
-/** transaction_resolution_unknown: if it was committed, the next attempt finds the stored response. */
+/** transaction_resolution_unknown. If the transaction was committed, the next attempt finds the stored response. */
 const OUTCOME_UNKNOWN = "08007";
 
 /** Claims that differ between two tokens of the same user. */
@@ -32,14 +32,14 @@ export type KeyedRequest = Pick<IdempotentChange, "key" | "scope" | "make"> & {
 
 export type IdempotentRunner = {
   run(change: KeyedRequest, transact: IdempotentChange["transact"]): Promise<GatewayResponse>;
-  /** In a transaction that has begun: if another attempt is running, this one is refused instead of waiting. */
+  /** Runs in a transaction that has begun. If another attempt is running, this one is refused instead of waiting. */
   runInTransaction(change: KeyedRequest, runStatement: RunStatement): Promise<GatewayResponse>;
 };
 
 const RETENTION_SECONDS = 86_400;
 const NO_WAITING = AbortSignal.abort();
 
-/** Executes requests with an Idempotency-Key at most once, with the limits of this deployment. */
+/** Makes a runner that executes requests with an Idempotency-Key at most once, with the limits of this deployment. */
 export function makeIdempotentRunner(
   { statementTimeout, maxBodyBytes }: Pick<Config, "statementTimeout" | "maxBodyBytes">,
   counts: ServiceCounters,
@@ -68,25 +68,25 @@ type Quota = { readonly key: string; readonly role: string };
 
 export type IdempotentChange = {
   readonly key: string;
-  /** The part of the service; each has its own keys. */
+  /** The part of the service. Each part has its own keys. */
   readonly scope: string;
   /** The caller's scope; the stored response is returned to nobody else. */
   readonly identity: string;
-  /** Who has a quota of keys and of stored bytes, and in which role; roles that bypass policies have none. */
+  /** The quota of keys and of stored bytes, by caller and role; roles that bypass policies have none. */
   readonly quota: Quota;
   /** The parts of the request that a retry must repeat unchanged. */
   readonly request: readonly (string | Buffer)[];
   readonly lifetimeSeconds: number;
   /** Aborted when the client disconnects. A change that has begun is finished anyway. */
   readonly signal: AbortLike;
-  /** Runs the work in a transaction, which is rolled back if it rejects. */
+  /** Runs the work in a transaction, which is rolled back if the work rejects. */
   transact(work: (runStatement: RunStatement) => Promise<GatewayResponse>): Promise<GatewayResponse>;
   /** Makes the change and returns the response to store with it. */
   make(runStatement: RunStatement): Promise<GatewayResponse>;
 };
 
 type RunOnceOptions = {
-  /** How long to wait for a concurrent attempt; 0 means no limit. */
+  /** The time to wait for a concurrent attempt; 0 stands for no limit. */
   readonly waitMilliseconds: number;
   /** The largest response body that is stored. */
   readonly maxBytes: number;
@@ -160,7 +160,7 @@ function keyInUse(): HttpError {
 }
 
 /**
- * The scope of a caller's idempotency keys: the same for all tokens of a user, so that a retry may use a new token.
+ * Returns the scope of a caller's idempotency keys: the same for all tokens of a user, so that a retry may use a new token.
  * Tokens without a subject share a scope if their other claims are equal; there, only the key separates responses.
  */
 export function idempotencyScopeOf({ role, claims }: Caller): string {
@@ -170,7 +170,7 @@ export function idempotencyScopeOf({ role, claims }: Caller): string {
   return JSON.stringify([role, Object.fromEntries(lasting.sort(([a], [b]) => (a < b ? -1 : 1)))]);
 }
 
-/** `Idempotency-Key: 8e03978e-40d5-43e8-bc93-6894a57f9324`, unchanged, including quotes; null without the header. */
+/** Reads `Idempotency-Key: 8e03978e-40d5-43e8-bc93-6894a57f9324`, unchanged, including quotes; null without the header. */
 export function readIdempotencyKey(headers: IncomingHttpHeaders): string | null {
   const key = headers["idempotency-key"];
   if (key === undefined) return null;
@@ -204,8 +204,8 @@ async function claimKey(runStatement: RunStatement, storageKey: StorageKey, quot
 }
 
 /**
- * Stores the response in the transaction of the change. False if one is stored already: a repeatable read or serializable
- * transaction whose snapshot is older than that response finds out only here.
+ * Stores the response in the transaction of the change. Returns false if one is stored already: a repeatable read or
+ * serializable transaction whose snapshot is older than that response detects it only here.
  */
 async function storeResponse(
   runStatement: RunStatement,
@@ -224,7 +224,7 @@ async function storeResponse(
   }
 }
 
-/** A ContextError is excluded: switching to the caller's role failed, which says nothing about the installation. */
+/** Returns true if the schema is not installed. A ContextError is excluded: only the switch to the caller's role failed. */
 function isNotInstalled(error: unknown): boolean {
   return (
     error instanceof pg.DatabaseError && !(error instanceof ContextError) && NOT_INSTALLED_CODES.has(error.code ?? "")
@@ -245,24 +245,24 @@ export type StorageKey = { readonly id: string; readonly secret: Buffer };
 export type StoredResponse = {
   readonly fingerprint: string;
   readonly response: GatewayResponse;
-  /** Whether it is the status only, because the whole response exceeded a quota. */
+  /** True if only the status is stored, because the whole response exceeded a quota. */
   readonly isBrief?: boolean;
 };
 
-/** What a retry has to know: that the change was made, and where its result is. */
+/** Keeps the parts that a retry needs: the fact that the change was made, and the location of its result. */
 function toBrief({ fingerprint, response: { status, headers } }: StoredResponse): StoredResponse {
   const { Location: location } = headers;
   const kept = location === undefined ? {} : { Location: location };
   return { fingerprint, response: { status, headers: kept, body: null }, isBrief: true };
 }
 
-/** Derives both from the idempotency key and the caller, so that a stored response cannot be read without them. */
+/** Derives the id and the secret from the idempotency key and the caller, so that a stored response cannot be read without them. */
 export function deriveStorageKey(scope: string, identity: string, key: string): StorageKey {
   const derived = Buffer.from(hkdfSync("sha256", key, identity, scope, 64));
   return { id: derived.toString("hex", 0, 32), secret: derived.subarray(32) };
 }
 
-/** A hash that identifies a request. */
+/** Returns a hash that identifies a request. */
 export function fingerprintParts(parts: readonly (string | Buffer)[]): string {
   const hash = createHash("sha256");
   // The lengths distinguish ["ab", "c"] from ["a", "bc"].

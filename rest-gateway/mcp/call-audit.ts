@@ -24,7 +24,7 @@ const WRITE_ENTRIES = `
 
 const HAS_AUDIT_LOG = "select pg_catalog.to_regclass('auth.audit_log') is not null as has";
 
-/** More that wait to be written are counted only. */
+/** The number of waiting entries above which further ones are only counted. */
 const MOST_WAITING = 10_000;
 const WRITE_AFTER_MS = 1_000;
 
@@ -54,7 +54,7 @@ export class CallAudit {
     this.#timer ??= setTimeout(() => void this.write(), WRITE_AFTER_MS).unref();
   }
 
-  /** Writes what waits. A failure is logged, and the entries are lost: the calls have been made. */
+  /** Writes the waiting entries. If that fails, the failure is logged and the entries are lost: the calls were already made. */
   async write(): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;

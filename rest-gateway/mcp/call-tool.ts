@@ -20,7 +20,7 @@ import { ArgumentError, routineRequest, type TableRequestParts, tableRequest } f
 /** Runs a request of the table interface as a caller who is authenticated already. */
 export type RunTableRequest = (request: GatewayRequest, caller: Caller) => Promise<GatewayResponse<ResponseBody>>;
 
-/** One call of a tool: by whom, in which request. */
+/** One call of a tool, with its caller and its request. */
 export type ToolCall = {
   readonly config: Pick<Config, "mcpMaxRows" | "mcpMaxBytes" | "anonRole">;
   readonly runTableRequest: RunTableRequest;
@@ -33,11 +33,11 @@ export type ToolCall = {
 export type ToolResult = {
   readonly isError: boolean;
   readonly text: string;
-  /** JSON text, in which numbers keep their digits. */
+  /** The result as JSON text, in which numbers keep their digits. */
   readonly structured: string | null;
 };
 
-/** Errors are results, which say what to do: the model reads them and tries again. */
+/** Calls a tool. Errors are results with advice: the model reads them and tries again. */
 export async function callTool(operation: ToolOperation, given: JsonObject, call: ToolCall): Promise<ToolResult> {
   try {
     switch (operation.kind) {
@@ -72,7 +72,7 @@ async function runRequest(parts: TableRequestParts, call: ToolCall): Promise<Tab
   return { body: text, range: String(headers["Content-Range"] ?? "") };
 }
 
-/** Headers of the outer request that would change the inner one. What policies read stays. */
+/** Headers of the outer request that would change the inner one. Headers that policies read are kept. */
 const SHAPING =
   /^(accept|accept-.*|prefer|range|range-unit|content-.*|if-.*|idempotency-key|transfer-encoding|mcp-.*)$/;
 
@@ -126,7 +126,7 @@ function tooLarge(maxBytes: number): ArgumentError {
   );
 }
 
-/** `{"rows": […], "next_offset": 50}`, or with the count of changed rows. */
+/** Returns `{"rows": […], "next_offset": 50}`, or the count of changed rows. */
 function rowsText({ body, range }: TableResult, isRead: boolean, { rawQuery }: TableRequestParts): string {
   const rows = body === "" ? "[]" : body;
   const [, first = "", last = "", total = ""] = /^(?:(\d+)-(\d+)|\*)\/(\d+|\*)$/.exec(range) ?? [];
@@ -136,7 +136,7 @@ function rowsText({ body, range }: TableResult, isRead: boolean, { rawQuery }: T
   return `{"rows":${rows},"next_offset":${count === limit ? Number(last) + 1 : null}}`;
 }
 
-/** Rows may contain instructions: the mark, which nobody can guess, says where the data ends. */
+/** Marks the rows as data, because they may contain instructions: the random mark shows the model where the data ends. */
 function asData(json: string, subject: string): ToolResult {
   // 12 random digits; Node keeps random bytes ready for these only.
   const mark = randomUUID().replace("-", "").slice(0, 12);

@@ -12,7 +12,7 @@ import {
 import { ArgumentError, checkNames, readInteger } from "./tool-requests.ts";
 import { checkTexts, routineArguments, rowSchemasOf } from "./tool-schemas.ts";
 
-/** What a generic tool answers from the catalogue, or the tool of a table or function that it stands for. */
+/** The result of a generic tool from the catalogue, or the tool of a table or function that it stands for. */
 type GenericCall =
   | { readonly kind: "answer"; readonly answer: object }
   | { readonly kind: "operation"; readonly operation: ToolOperation; readonly given: JsonObject };
@@ -94,7 +94,7 @@ function describeName({ name, schema }: JsonObject, surface: McpSurface): object
   return { ...summaryOfRoutine(routine), arguments: routineArguments(routine, each.typeSchema) };
 }
 
-/** Columns, keys and constraints of a table, as far as the caller may know them. */
+/** Describes the columns, keys and constraints of a table that the caller may know. */
 export function describeTableFully({ visible, schema }: FoundTable, { catalog, grants }: McpSurface): object {
   const { table } = visible;
   const { row, insert } = rowSchemasOf(visible, { viewer: schema.viewer, catalog, typeSchema: schema.typeSchema });
@@ -133,7 +133,7 @@ function summaryOfRoutine({ schema, name, comment, volatility, arguments: parame
   };
 }
 
-/** All words must occur in names, columns or the comment; those in the name come first. */
+/** Searches tables and functions. All words must occur in names, columns or the comment; matches in the name come first. */
 function search(given: JsonObject, { schemas }: McpSurface): object {
   checkNames(given, ["query", "limit", "offset"]);
   if (typeof given.query !== "string") throw new ArgumentError("`query` must be a text; an empty one lists all.");

@@ -14,16 +14,16 @@ type SentAnswer = { readonly sessionId: string; readonly answer: ClientAnswer };
 
 type AskingCall = {
   readonly session: { readonly id: string };
-  /** Who is asked. */
+  /** The caller who is asked. */
   readonly owner: string;
   readonly receive: (answer: JSONRPCMessage) => void;
 };
 
-/** Each one holds a connection, and waits for a person. */
+/** The limit of calls that wait for an answer: each one holds a connection, and waits for a person. */
 const MAX_ASKING_CALLS = 20;
 
 /**
- * Requests to clients of 2025-11-25. They are sent in the stream of a call, and answered by a request of its own, which
+ * Sends requests to clients of 2025-11-25. They are sent in the stream of a call, and answered by a separate request, which
  * may arrive at another worker. The ids name the call, so that each worker knows whether it waits for the answer.
  */
 export class ClientRequests {
@@ -35,7 +35,7 @@ export class ClientRequests {
     peers.subscribe("agents", (content) => void this.#receive(content as SentAnswer));
   }
 
-  /** Gives the requests of the call ids of their own, until it is closed. */
+  /** Gives the requests of a call their own ids, until the call is closed. */
   open(call: AskingCall): CallRequests {
     const name = randomUUID();
     return {
@@ -47,7 +47,7 @@ export class ClientRequests {
     };
   }
 
-  /** An answer that nobody waits for any more is dropped. */
+  /** Passes an answer on. If nobody waits for it any more, it is dropped. */
   answer(sessionId: string, answer: ClientAnswer): void {
     // Numbers of many digits are objects, which cannot be sent to another process.
     const sent: SentAnswer = { sessionId, answer: JSON.parse(JSON.stringify(answer)) };
@@ -72,7 +72,7 @@ export class ClientRequests {
 }
 
 type CallRequests = {
-  /** The id for the client of a request with this id. Throws if too many calls of the caller wait. */
+  /** Returns the id that the client gets for a request with this id. Throws if too many calls of the caller wait. */
   readonly toClientId: (id: string | number) => string;
   readonly close: () => void;
 };

@@ -3,17 +3,17 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type GatewayResponse, HttpError, type ResponseBody } from "#http";
 import { isJsonObject } from "#runtime/json";
 
-/** Of the protocol: its messages say all themselves, without a session. */
+/** The protocol version whose messages are complete in themselves, without a session. */
 export const STATELESS_VERSION = "2026-07-28";
 
-/** What a server may ask of a client that has declared it. */
+/** The requests that a server may send to a client that has declared them. */
 const ASKABLE = ["elicitation", "sampling", "roots"] as const;
 type Askable = (typeof ASKABLE)[number];
 
-/** A session of 2025-11-25: what the client has declared with `initialize`. */
+/** A session of 2025-11-25, with the capabilities that the client has declared with `initialize`. */
 export type ClientSession = { readonly id: string; readonly askable: readonly Askable[] };
 
-/** Null for requests of 2026-07-28, which knows no sessions, and of clients that cannot be asked anything. */
+/** Returns the session; null for requests of 2026-07-28, which has no sessions, and for clients that cannot be asked anything. */
 export function sessionOf(
   { "mcp-session-id": id, "mcp-protocol-version": version }: IncomingHttpHeaders,
   owner: string,
@@ -36,8 +36,8 @@ export function withNewSession(
 }
 
 /**
- * The session of a client that can be asked something; others need none. Its id contains what it says and a hash that
- * binds it to its caller. So each process can read it and none keeps it. A caller can only make up own sessions.
+ * Starts a session for a client that can be asked something; others need none. Its id contains its content and a hash that
+ * binds it to its caller. So each process can read it and none stores it. A caller can only forge its own sessions.
  */
 function startSession(capabilities: unknown, owner: string): string | null {
   const askable = ASKABLE.filter((name) => isJsonObject(capabilities) && isAskable(name, capabilities));
@@ -46,7 +46,7 @@ function startSession(capabilities: unknown, owner: string): string | null {
   return `${said}.${bind(said, owner)}`;
 }
 
-/** Null for a session of another caller, and for what is no session. */
+/** Reads a session; null if it is invalid or another caller's. */
 function readSession(id: string, owner: string): ClientSession | null {
   const [random = "", names = "", bound, ...others] = id.split(".");
   if (others.length > 0 || bound !== bind(`${random}.${names}`, owner)) return null;
@@ -54,12 +54,12 @@ function readSession(id: string, owner: string): ClientSession | null {
   return { id, askable: ASKABLE.filter((name) => given.includes(name)) };
 }
 
-/** Whether the client shows questions as forms to its user: so says an elicitation without modes, or with this one. */
+/** Returns true if the client shows questions as forms to its user: its elicitation has no modes, or has this one. */
 export function canAskUser(capabilities: unknown): boolean {
   return isJsonObject(capabilities) && isAskable("elicitation", capabilities);
 }
 
-/** As `canAskUser`, of a session. */
+/** Returns the same as `canAskUser`, for a session. */
 export function asksUser(session: ClientSession | null): boolean {
   return session?.askable.includes("elicitation") ?? false;
 }

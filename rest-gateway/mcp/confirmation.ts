@@ -6,8 +6,8 @@ import { ArgumentError } from "./tool-requests.ts";
 const MAX_VALUE_LENGTH = 100;
 
 /**
- * What to ask the user before a call, or null. An update or delete whose conditions are not the key of one row may change
- * more than the user expects.
+ * Returns the question for the user before a call, or null. An update or delete whose conditions are not the key of one row
+ * may change more than the user expects.
  */
 export function confirmationOf(operation: ToolOperation, given: JsonObject, surface: McpSurface): string | null {
   if (operation.kind === "generic") {
@@ -23,7 +23,7 @@ export function confirmationOf(operation: ToolOperation, given: JsonObject, surf
   return `${verb} all rows of ${table.schema}.${table.name} where ${where.map(conditionText).join(" and ")}?${set}`;
 }
 
-/** Null if the arguments are wrong, which the call says. */
+/** Finds the operation; null if the arguments are wrong, which the call reports. */
 function findOperation(name: Parameters<typeof callGeneric>[0], given: JsonObject, surface: McpSurface) {
   try {
     const found = callGeneric(name, given, surface);
@@ -48,7 +48,7 @@ function setText(set: unknown): string {
   return `{${values.map(([column, value]) => `${JSON.stringify(column)}:${valueText(value)}`).join(",")}}`;
 }
 
-/** Each value is shortened by itself: a long one must not hide those behind it. */
+/** Shortens each value by itself: a long one must not hide those behind it. */
 function valueText(value: unknown): string {
   const text = JSON.stringify(value) ?? "";
   if (text.length <= MAX_VALUE_LENGTH) return text;

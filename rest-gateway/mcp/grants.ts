@@ -2,19 +2,19 @@ import type { Caller } from "#accounts/identity";
 import type { QualifiedName } from "#catalog";
 import type { Config } from "#config";
 
-/** What a caller may do by the settings and by the scopes of its token. The database decides about the rest. */
+/** The grants of a caller by the settings and by the scopes of its token. The database decides about the rest. */
 export type McpGrants = {
   /** Callers with equal keys have the same grants. */
   readonly key: string;
-  /** Whether there is anything that a tool may change. */
+  /** True if a tool may change anything. */
   readonly allowsChanges: boolean;
   mayRead(table: QualifiedName): boolean;
   mayWrite(table: QualifiedName): boolean;
-  /** A function can read or write any table, so a scope of one table is not enough. */
+  /** Returns true if functions may be called. A function can read or write any table, so a scope of one table is not enough. */
   mayCall(isReadOnly: boolean): boolean;
 };
 
-/** `read:public.films`, `write:films` */
+/** The scope of a table: `read:public.films`, `write:films`. */
 const TABLE_SCOPE = /^(read|write):(.+)$/;
 
 export function grantsOf(
@@ -29,7 +29,7 @@ export function grantsOf(
   }
   const has = (verb: "read" | "write", table?: QualifiedName) =>
     scopes.includes(verb) || (table !== undefined && namesOf(table).some((name) => scopes.includes(`${verb}:${name}`)));
-  // Tables of the first schema need no schema, as at the table interface.
+  // Tables of the first schema need no schema, as in the table interface.
   const namesOf = ({ schema, name }: QualifiedName) => [`${schema}.${name}`, ...(schema === schemas[0] ? [name] : [])];
   return {
     key: `${mode} ${scopes.join(" ")}`,

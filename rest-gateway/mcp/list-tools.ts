@@ -47,12 +47,12 @@ function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 8);
 }
 
-/** With more, models choose badly and the list fills their context: then tools take the table as an argument. */
+/** The maximum number of tools. With more, models choose badly and the list fills their context, so tools take the table as an argument. */
 const MAX_TOOLS = 60;
 
 type ToolContext = { readonly catalog: Catalog; readonly grants: McpGrants; readonly maxRows: number };
 
-/** The tools of these schemas, or generic ones if there were too many. */
+/** Makes the tools of these schemas, or generic ones if there were too many. */
 export function makeTools(schemas: readonly McpSchema[], context: ToolContext): ReadonlyMap<string, McpTool> {
   const count = schemas.reduce(
     (sum, { tables, routines }) =>

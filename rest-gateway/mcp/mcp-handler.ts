@@ -40,16 +40,16 @@ type McpDependencies = {
   readonly catalog: () => Catalog;
   readonly runTableRequest: RunTableRequest;
   readonly audit: CallAudit;
-  /** Of each grant; null: calls are limited as other requests only. */
+  /** The limit of calls per grant. If null, calls are limited like other requests only. */
   readonly limit: RequestLimit | null;
   readonly clientRequests: ClientRequests;
-  /** Where clients find the authorization server, for 401; null if there is none. */
+  /** Returns the URL by which clients find the authorization server, for 401; null if there is none. */
   readonly resourceMetadataUrl: (() => string) | null;
-  /** Adds what the protocol's own tests call. */
+  /** Adds the features that the protocol's own tests call. */
   readonly extend?: ExtendServer | undefined;
 };
 
-/** `/mcp`: Streamable HTTP. Each request has its credentials, and is answered by what they allow, also in a session. */
+/** Handles `/mcp`: Streamable HTTP. Each request has its own credentials, which decide about the response, also in a session. */
 export function makeMcpHandler(dependencies: McpDependencies): GatewayHandler {
   const { config } = dependencies;
   const checkOrigin = makeOriginCheck(dependencies);
@@ -99,7 +99,7 @@ function toJson(body: string): GatewayResponse {
   return { status: 200, headers: { "Content-Type": "application/json", "Cache-Control": "no-store" }, body };
 }
 
-/** By header only: an address with a token ends up in logs. Without credentials it is 401, which begins the sign-in of clients. */
+/** Authenticates by header only: an address with a token ends up in logs. Without credentials it is 401, which starts the sign-in of clients. */
 async function authenticate(
   request: GatewayRequest,
   { authenticator, limit, resourceMetadataUrl }: McpDependencies,
@@ -111,7 +111,7 @@ async function authenticate(
   try {
     caller = await authenticator.authenticate({
       authorization,
-      // Supabase's clients send their key beside the token of the user.
+      // Supabase's clients send their key beside the user's token.
       apiKey: authorization === null ? apiKey : null,
       // Tokens that were issued for another resource are refused.
       resource: MCP_PATH,
@@ -140,7 +140,7 @@ function checkLimit(request: GatewayRequest, caller: Caller, limit: RequestLimit
   if (!status.isAdmitted) throw tooManyRequests(status, "requests of one grant");
 }
 
-/** Who has the rate limit and the sessions: a grant, key or user. */
+/** Returns the owner of the rate limit and the sessions: a grant, key or user. */
 function ownerKey(request: GatewayRequest, { claims }: Caller): string {
   const { oauth_grant_id: grant } = claims;
   return typeof grant === "string" ? `grant ${grant}` : callerKey(claims, () => request.connection().address);
@@ -164,7 +164,7 @@ function makeSession(request: GatewayRequest, { caller, surface, dependencies }:
   return { config, runTableRequest, request, caller, surface, signal: request.signal, recordCall };
 }
 
-/** Errors before a message is understood, as JSON-RPC. */
+/** Converts errors before a message is parsed to JSON-RPC. */
 export function toMcpErrorResponse({ status, code, message, hint, headers }: HttpError): GatewayResponse {
   const text = hint === null ? message : `${message} ${hint}`;
   const error = { code: code === PARSE_ERROR ? -32700 : -32000, message: text, data: { code } };
@@ -183,8 +183,8 @@ function refuseName(): never {
 }
 
 /**
- * A page of another site that has let its name point to this machine (DNS rebinding) sends its own name as `Host`. A
- * service that only this machine can reach, or that knows its public address, accepts no other names.
+ * Makes a check of `Host`. A page of another site that has let its name point to this machine (DNS rebinding) sends its own
+ * name as `Host`. A service that only this machine can reach, or that knows its public address, accepts no other names.
  */
 function makeOriginCheck({ config: { host, publicUrl }, csrf }: OriginDependencies) {
   const publicName = publicUrl === null ? null : new URL(publicUrl).hostname;

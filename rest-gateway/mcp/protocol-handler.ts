@@ -6,24 +6,24 @@ import { type ExtendServer, type McpSdk, type McpSession, makeProtocolServer } f
 import { handleSessionCall } from "./session-call.ts";
 
 export const MCP_PATH = "/mcp";
-/** The version of the interface: the service does not tell its own. */
+/** The version of the interface; the service does not disclose its own. */
 export const SERVER_INFO = { name: "content-service", version: "1" };
 
 type ProtocolDependencies = {
   readonly clientRequests: ClientRequests;
-  /** Adds what the protocol's own tests call. */
+  /** Adds the features that the protocol's own tests call. */
   readonly extend?: ExtendServer | undefined;
 };
 
 type HandlingOptions = {
   readonly signal: AbortLike;
-  /** Null if the client is asked nothing while it waits. */
+  /** The session; null if the server asks the client nothing while it waits. */
   readonly inSession: { readonly clientSession: ClientSession; readonly owner: string } | null;
 };
 
 type LoadedSdk = { readonly sdk: McpSdk; readonly handler: ReturnType<McpSdk["createMcpHandler"]> };
 
-/** The SDK's handler, which is loaded with the first message that needs it. */
+/** Handles messages with the SDK's handler, which is loaded with the first message that needs it. */
 export class ProtocolHandler {
   readonly #dependencies: ProtocolDependencies;
   #loaded: Promise<LoadedSdk> | null = null;

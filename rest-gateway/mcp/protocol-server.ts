@@ -7,17 +7,17 @@ import { completeArgument, listResources, RESOURCE_TEMPLATES, readResource } fro
 /** The SDK, which is loaded with the first request. */
 export type McpSdk = typeof import("@modelcontextprotocol/server");
 
-/** Adds to the server what no database has; only for tests of the protocol. */
+/** Adds features to the server that no database has; only for tests of the protocol. */
 export type ExtendServer = (server: Server) => void;
 
-/** A request by its caller. Results of tools are recorded for the audit log. */
+/** A request with its caller. Results of tools are recorded for the audit log. */
 export type McpSession = ToolCall & {
   readonly recordCall: (name: string, result: ToolResult, startedAt: number) => void;
 };
 
 const PAGE_SIZE = 100;
 const PROGRESS_MS = 1_000;
-/** How long a call waits for its user. */
+/** The time limit for the answer of a user. */
 const ANSWER_MS = 5 * 60_000;
 
 const CONFIRMATION = "confirmation";
@@ -33,7 +33,7 @@ const INSTRUCTIONS = [
   "Read before you change, and change only what the user has asked for.",
 ].join(" ");
 
-/** The SDK's server, with our tools and resources, for one request or one connection. */
+/** Makes the SDK's server, with our tools and resources, for one request or one connection. */
 export function makeProtocolServer(
   sdk: McpSdk,
   {
@@ -89,7 +89,7 @@ export function makeProtocolServer(
   return server;
 }
 
-/** The form has no fields: to accept it is to confirm. */
+/** Asks the user. The form has no fields: to accept it is to confirm. */
 function askUser({ inputRequired }: McpSdk, message: string) {
   const question = inputRequired.elicit({ message, requestedSchema: { type: "object", properties: {} } });
   return inputRequired({ inputRequests: { [CONFIRMATION]: question } });
@@ -101,14 +101,14 @@ function toProtocolResult({ isError, text, structured }: ToolResult): object {
   return structured === null ? { content } : { content, structuredContent: JSON.parse(structured) };
 }
 
-/** Says every second that a long call is still running, if the client has asked for it. */
+/** Reports every second that a long call is still running, if the client has requested that. */
 async function withProgress<T>({ mcpReq }: ServerContext, work: () => Promise<T>): Promise<T> {
   const token = mcpReq._meta?.progressToken;
   if (token === undefined) return work();
   let seconds = 0;
   const notify = () => {
     const params = { progressToken: token, progress: ++seconds, message: `Running for ${seconds} s` };
-    // A client that has left is noticed by the signal.
+    // The signal reports that a client has left.
     void mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
   };
   const timer = setInterval(notify, PROGRESS_MS);
@@ -121,7 +121,7 @@ async function withProgress<T>({ mcpReq }: ServerContext, work: () => Promise<T>
 
 type Page<T> = { readonly items: readonly T[]; readonly nextCursor: { readonly nextCursor?: string } };
 
-/** Lists are in a stable order, so a cursor is a position. */
+/** Returns a page of a list. Lists are in a stable order, so a cursor is a position. */
 function pageOf<T>(all: readonly T[], cursor: string | undefined, invalid: (message: string) => Error): Page<T> {
   const start = cursor === undefined ? 0 : Number(/^page-(\d{1,9})$/.exec(cursor)?.[1] ?? Number.NaN);
   if (Number.isNaN(start)) throw invalid("The cursor is not one of a list of this server.");

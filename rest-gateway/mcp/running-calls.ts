@@ -4,11 +4,11 @@ import { type AbortLike, LightAbortSignal } from "#runtime/concurrency";
 
 type RunningCall = { readonly signal: LightAbortSignal; isAmbiguous: boolean };
 type CallRequest = { readonly headers: IncomingHttpHeaders; readonly signal: AbortLike };
-/** `close` is to be called at the end of the call. */
+/** An open call. `close` must be called at its end. */
 type OpenCall = { readonly signal: AbortLike; readonly close: () => void };
 
 /**
- * The calls of clients of 2025-11-25, which cancel one by a notification in a request of its own. It names the call by an
+ * The calls of clients of 2025-11-25, which cancel a call by a notification in a separate request. It names the call by an
  * id that the client has chosen: of two calls with the same credentials, session and id, none is cancelled.
  */
 export class RunningCalls {
@@ -24,7 +24,7 @@ export class RunningCalls {
     }
   }
 
-  /** As `run`, of work whose response may be a stream: the call then ends with the stream. */
+  /** Runs work like `run`, but its response may be a stream: the call then ends with the stream. */
   async respond(
     request: CallRequest,
     id: unknown,
@@ -59,7 +59,7 @@ export class RunningCalls {
       if (this.#calls.get(key) === call) this.#calls.delete(key);
       outer.removeEventListener("abort", forward);
     };
-    // A stream that nobody has begun to read has no end.
+    // A stream that nobody has begun to read would not end by itself.
     const forward = () => {
       close();
       call.signal.abort(outer.reason);

@@ -12,12 +12,12 @@ type SessionCall = {
   readonly authInfo: AuthInfo;
 };
 
-/** `close` is to be called at the end of the response. */
+/** A response. `close` must be called at its end. */
 type AnsweredCall = { readonly response: Response; readonly close: () => void };
 
 const INITIALIZE_ID = "initialize";
 
-/** A call in a session: the SDK's server and transport for one request, which can send requests to the client meanwhile. */
+/** Handles a call in a session, with the SDK's server and transport for one request, which can send requests to the client meanwhile. */
 export async function handleSessionCall(sdk: McpSdk, request: Request, call: SessionCall): Promise<AnsweredCall> {
   request.signal.throwIfAborted();
   const { server, clientSession, parsedBody, authInfo } = call;
@@ -44,7 +44,7 @@ export async function handleSessionCall(sdk: McpSdk, request: Request, call: Ses
   return { response: await transport.handleRequest(request, { parsedBody, authInfo }), close };
 }
 
-/** The client has initialized in an earlier request, perhaps of another process. */
+/** Returns the `initialize` message that the client has sent in an earlier request, perhaps to another process. */
 function initializeOf({ askable }: ClientSession, { headers }: Request): JSONRPCMessage {
   const params = {
     protocolVersion: headers.get("mcp-protocol-version") ?? "2025-11-25",
@@ -54,7 +54,7 @@ function initializeOf({ askable }: ClientSession, { headers }: Request): JSONRPC
   return { jsonrpc: "2.0", id: INITIALIZE_ID, method: "initialize", params };
 }
 
-/** Requests of the server, and notifications that cancel them. */
+/** Replaces the ids of the server's requests, and of notifications that cancel them. */
 function withClientIds(
   sdk: McpSdk,
   message: JSONRPCMessage,

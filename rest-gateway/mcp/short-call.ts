@@ -3,14 +3,14 @@ import { isJsonObject, type JsonObject } from "#runtime/json";
 import type { ToolResult } from "./call-tool.ts";
 import { STATELESS_VERSION } from "./client-session.ts";
 
-/** A call that needs nothing of the SDK: one message, a known version, no progress. */
+/** A call that does not need the SDK: one message, a known version, no progress. */
 type ShortCall = {
   readonly id: string | number;
   readonly name: string;
   readonly given: JsonObject;
-  /** 2026-07-28, whose results say more. */
+  /** True for 2026-07-28, whose results contain more. */
   readonly isStateless: boolean;
-  /** As this message declares them; in 2025-11-25, the session does. */
+  /** The capabilities that this message declares; in 2025-11-25, the session declares them. */
   readonly capabilities: unknown;
 };
 
@@ -22,8 +22,8 @@ const META_MEMBERS: readonly string[] = ["protocolVersion", "clientInfo", "clien
 );
 
 /**
- * Null for all other messages: the SDK answers those, and explains what is wrong with them. It takes as long for a call as
- * the table interface for its query.
+ * Reads a short call; null for all other messages: the SDK answers those, and explains errors in them. It takes as long for a
+ * call as the table interface for its query.
  */
 export function readShortCall(message: unknown, headers: IncomingHttpHeaders): ShortCall | null {
   if (!isJsonObject(message) || message.method !== "tools/call" || message.jsonrpc !== "2.0") return null;
@@ -46,7 +46,7 @@ function isAccepted({ accept = "", "content-type": type }: IncomingHttpHeaders):
   return type === "application/json" && accept.includes("application/json") && accept.includes("text/event-stream");
 }
 
-/** The envelope of the message, and headers that say the same. */
+/** Returns true if the envelope of the message and the headers agree. */
 function isStatelessCall(meta: unknown, name: string, headers: IncomingHttpHeaders): meta is JsonObject {
   if (!isJsonObject(meta) || !hasOnly(meta, META_MEMBERS)) return false;
   const client = meta[`${META}clientInfo`];
@@ -65,7 +65,7 @@ function hasOnly(object: JsonObject, names: readonly string[]): boolean {
   return Object.keys(object).every((name) => names.includes(name));
 }
 
-/** The response as text: the rows are in it as Postgres has written them. */
+/** Returns the response as text, which contains the rows as Postgres printed them. */
 export function shortResponse(
   { id, isStateless }: ShortCall,
   { isError, text, structured }: ToolResult,

@@ -62,7 +62,10 @@ async function makeSurface({ catalog, role, grants, config }: SurfaceOptions): P
   return { catalog, grants, schemas, tools: makeTools(schemas, { catalog, grants, maxRows: config.mcpMaxRows }) };
 }
 
-/** Overloads have one name in the table interface, which selects by the arguments: only unambiguous functions are tools. */
+/**
+ * Returns the callable functions. Overloads have one name in the table interface, which selects by the arguments: only unambiguous
+ * functions are tools.
+ */
 function callableOf(overloads: readonly Routine[], grants: McpGrants): readonly Routine[] {
   const [routine, ...others] = overloads;
   if (routine === undefined || others.length > 0) return [];

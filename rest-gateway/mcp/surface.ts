@@ -4,7 +4,7 @@ import type { McpGrants } from "./grants.ts";
 
 export type TableVerb = "read" | "insert" | "update" | "delete";
 
-/** What clients are told of a tool, to ask their user or not. */
+/** The hints for clients, which decide whether to ask their user. */
 export type ToolAnnotations = {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
@@ -12,7 +12,7 @@ export type ToolAnnotations = {
   readonly openWorldHint: false;
 };
 
-/** `call`: a function that may change data. */
+/** The hints by kind of operation; `call` is a function that may change data. */
 export const ANNOTATIONS: Readonly<Record<TableVerb | "call", ToolAnnotations>> = {
   read: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   insert: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
@@ -21,7 +21,7 @@ export const ANNOTATIONS: Readonly<Record<TableVerb | "call", ToolAnnotations>> 
   call: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
 };
 
-/** What both the role and the grants allow. */
+/** Returns the operations that both the role and the grants allow. */
 export function verbsOf({ table, verbs }: VisibleTable, grants: McpGrants): readonly TableVerb[] {
   const writes = grants.mayWrite(table) ? (["insert", "update", "delete"] as const) : [];
   return [
@@ -30,13 +30,13 @@ export function verbsOf({ table, verbs }: VisibleTable, grants: McpGrants): read
   ];
 }
 
-/** What a tool does. The generic ones find the table or function by their arguments. */
+/** The operation of a tool. The generic ones find the table or function by their arguments. */
 export type ToolOperation =
   | { readonly kind: "table"; readonly verb: TableVerb; readonly visible: VisibleTable }
   | { readonly kind: "routine"; readonly routine: Routine }
   | { readonly kind: "generic"; readonly name: GenericToolName };
 
-/** Of databases with many tables. */
+/** A tool for databases with many tables. */
 export type GenericToolName =
   | "search_catalogue"
   | "describe"
@@ -68,11 +68,11 @@ export type McpSchema = {
   readonly routines: readonly Routine[];
 };
 
-/** What one role may do by MCP, with some grants. */
+/** The tools and grants of one role in MCP. */
 export type McpSurface = {
   readonly catalog: Catalog;
   readonly grants: McpGrants;
   readonly schemas: readonly McpSchema[];
-  /** In a stable order, by name. */
+  /** The tools in a stable order, by name. */
   readonly tools: ReadonlyMap<string, McpTool>;
 };

@@ -11,7 +11,7 @@ export type TableRequestParts = Pick<GatewayRequest, "method" | "path" | "rawQue
   readonly body: string | null;
 };
 
-/** Arguments that no request can be made of. The message says what to send instead. */
+/** Arguments that cannot be converted to a request. The message says what to send instead. */
 export class ArgumentError extends Error {
   override name = "ArgumentError";
 }
@@ -126,7 +126,7 @@ function selectParameter(chosen: unknown, columns: readonly string[]): string {
   return (names.length === 0 ? columns : names.map((name) => readColumn(name, columns))).map(toName).join(",");
 }
 
-/** By the primary key unless an order is given: pages need a stable order. */
+/** Orders by the primary key unless an order is given, because pages need a stable order. */
 function orderParameters(order: unknown, columns: readonly string[], key: readonly string[]): QueryParameters {
   const terms = order === undefined || order === null ? [] : readList(order, "order");
   if (terms.length === 0) {
@@ -157,7 +157,7 @@ function conditionParameters(where: unknown, columns: readonly string[]): QueryP
   });
 }
 
-/** A condition as the value of a parameter, and in a list, where the value is quoted. */
+/** Returns a condition as the value of a parameter, and as an item of a list, in which the value is quoted. */
 function conditionOf(operator: unknown = "eq", value: unknown): { readonly plain: string; readonly nested: string } {
   const known = OPERATORS.find((each) => each === operator);
   if (known === undefined) throw new ArgumentError(`\`operator\` must be one of ${OPERATORS.join(", ")}.`);
@@ -184,7 +184,7 @@ function scalarText(value: unknown): string {
   throw new ArgumentError("`value` must be a string, a number, a boolean or null; for `in` a list of them.");
 }
 
-/** A list is an array of Postgres, an object is JSON. */
+/** Converts a list to a Postgres array, and an object to JSON. */
 function containmentText(value: unknown): string {
   if (Array.isArray(value)) return `{${value.map((each) => quote(scalarText(each))).join(",")}}`;
   return isJsonObject(value) ? JSON.stringify(value) : scalarText(value);
@@ -213,7 +213,7 @@ function readValues(values: unknown, columns: NamedColumns): JsonObject {
   return values;
 }
 
-/** The table interface would also take rows of related tables, for which the grants may not be enough. */
+/** Rejects other names than columns: the table interface would also accept rows of related tables, for which the grants may not suffice. */
 function checkColumns(row: JsonObject, columns: NamedColumns): void {
   const names = columns.map(({ name }) => name);
   const unknown = Object.keys(row).find((name) => !names.includes(name));

@@ -32,7 +32,7 @@ const OPERATOR_HELP =
 
 export type NamedColumns = readonly Pick<CatalogColumn, "name">[];
 
-/** A name out of a list; any text if there are very many. */
+/** Returns the schema of a name from a list; any text if there are very many. */
 function nameSchema(columns: NamedColumns): JsonSchema {
   return columns.length > 0 ? { type: "string", enum: columns.map(({ name }) => name) } : { type: "string" };
 }
@@ -87,7 +87,7 @@ export type RowSchemas = { readonly row: JsonSchema; readonly insert: JsonSchema
 
 export function rowSchemasOf(visible: VisibleTable, context: Parameters<typeof makeRowSchemas>[0]): RowSchemas {
   const made = [...makeRowSchemas(context)(visible)].map(([, schema]) => schema);
-  // In this order, each if the role has the privilege.
+  // The schemas are in this order, each only if the role has the privilege.
   const next = (verb: "select" | "insert" | "update") => (visible.verbs.has(verb) ? made.shift() : undefined);
   const [row, insert, update] = [next("select"), next("insert"), next("update")];
   const strict = (schema: JsonSchema = ANY_ROW) => ({ ...schema, additionalProperties: false });
@@ -123,7 +123,7 @@ export function routineArguments({ arguments: parameters }: Routine, typeSchema:
   };
 }
 
-/** The text of CHECK constraints, which say which values a table accepts. */
+/** Returns the text of CHECK constraints, which tells which values a table accepts. */
 export function checkTexts({ checks }: CatalogTable): readonly string[] {
   return checks.flatMap(({ expression }) => (expression !== null && expression.length <= 200 ? [expression] : []));
 }
@@ -131,19 +131,19 @@ export function checkTexts({ checks }: CatalogTable): readonly string[] {
 const STANDARD_FORMATS: readonly unknown[] = ["date", "date-time", "uuid"];
 const MAY_BE_NO_NUMBER: readonly unknown[] = ["decimal", "float", "double"];
 
-/** Without formats that JSON Schema does not have: validators warn of them. */
+/** Removes formats that JSON Schema does not have, since validators warn of them. */
 export function toInputSchema(schema: JsonSchema): JsonSchema {
   return transform(schema, ({ format, ...rest }) => (STANDARD_FORMATS.includes(format) ? { ...rest, format } : rest));
 }
 
-/** Clients check results: dates may be `infinity`, and numbers `"NaN"`. */
+/** Loosens a schema for results, which clients check: dates may be `infinity`, and numbers `"NaN"`. */
 export function toResultSchema(schema: JsonSchema): JsonSchema {
   return transform(schema, ({ format, ...rest }) => {
     return MAY_BE_NO_NUMBER.includes(format) ? { ...rest, type: [rest.type, "string"].flat() } : rest;
   });
 }
 
-/** Changes each schema with a format in a schema. A column may be named `format`: there it has a schema. */
+/** Changes each schema that has a format within a schema. A column may be named `format`: then `format` is a schema. */
 function transform(schema: JsonSchema, change: (schema: JsonSchema) => JsonSchema): JsonSchema {
   return JSON.parse(JSON.stringify(schema), (_key, value) =>
     typeof value?.format === "string" ? change(value) : value,

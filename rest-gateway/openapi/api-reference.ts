@@ -7,7 +7,7 @@ import type { ReadVersions } from "#rest-gateway/resource";
 const REFERENCE_PATH = "/docs";
 const SCRIPTS = ["reference-page.js", "schema-text.js"];
 
-/** `/docs`: the OpenAPI document as a page, whose script reads it as the caller. All files come from this server. */
+/** Serves `/docs`: the OpenAPI document as a page, whose script reads it as the caller. All files come from this server. */
 export function apiReferenceRoutes(documentPath: string, versions: ReadVersions): GatewayRoutes {
   const render = makeRenderPage({
     formTargets: [],

@@ -24,12 +24,12 @@ type ErrorPageOptions = {
   readonly signInPath: string | null;
 };
 
-/** What a page shows of an error: no more than the JSON body does. */
+/** The parts of an error that a page shows: no more than the JSON body. */
 type ShownError = { readonly code: string; readonly message: string; readonly remarks: readonly string[] };
 
 const REFERENCE_PATH = "/docs/errors";
 
-/** The page has the status and the headers of the JSON response. */
+/** Makes the page, which has the status and the headers of the JSON response. */
 export function makeErrorPage(options: ErrorPageOptions): NegotiateErrorPage {
   const render = makeRenderPage({ formTargets: [] });
   const documentedCodes = new Set(readErrors().flatMap(({ entries }) => entries.map(({ code }) => code)));
@@ -48,7 +48,7 @@ export function makeErrorPage(options: ErrorPageOptions): NegotiateErrorPage {
   };
 }
 
-/** Reads, and forms that a browser submits: scripts and programs send other bodies. */
+/** Returns true for reads, and for forms that a browser submits: scripts and programs send other bodies. */
 function isNegotiable({ method, headers }: ErrorPageRequest): boolean {
   if (method === "GET" || method === "HEAD") return true;
   return (
@@ -58,8 +58,8 @@ function isNegotiable({ method, headers }: ErrorPageRequest): boolean {
 }
 
 /**
- * Browsers say so in a header, because the page chooses the Accept header of its scripts. A client of the table interface that accepts
- * HTML only, and is no browser, gets JSON as from PostgREST.
+ * Returns true for the navigation of a browser, which sends a header for it, because the page chooses the Accept header of its scripts.
+ * A client of the table interface that accepts HTML only, and is no browser, gets JSON as from PostgREST.
  */
 function isNavigation({ headers, path }: ErrorPageRequest): boolean {
   const mode = headers["sec-fetch-mode"];
@@ -76,7 +76,7 @@ function toShownError(error: HttpError, { path }: ErrorPageRequest, { errorVerbo
   return { code, message, remarks };
 }
 
-/** The table interface takes no session, so signing in does not help there. */
+/** Returns the sign-in link. The table interface accepts no session, so signing in does not help there. */
 function signInLink(error: HttpError, { method, path, rawQuery }: ErrorPageRequest, { signInPath }: ErrorPageOptions) {
   if (error.status !== 401 || signInPath === null || isPathUnder(TABLE_PREFIX, path)) return null;
   if (method === "POST") return signInPath;
@@ -104,14 +104,18 @@ ${signIn === null ? null : html`<a href="${signIn}">Sign in</a>`}
 </nav>`;
 }
 
-/** The documentation is the only list of errors. */
+/** The source of the errors. The documentation is the only list of them. */
 const SOURCE = join(import.meta.dirname, "../../docs/errors.md");
 const GROUP_SECTION = /^## (?<title>.+)\n\n(?<about>[^|]+)\n\n(?<table>(?:\|.*\n)+)/gm;
-/** The codes of a row have one meaning: `| `40001`, `40P01` (500) | … | … |`. */
+/**
+ * A row of the table, whose codes have one meaning: `| `40001`, `40P01` (500)
+ * …
+ * … |`.
+ */
 const ERROR_ROW =
   /^\| (?<codes>`\w+`(?:, `\w+`)*)(?: \((?<status>[\d, ]+)\))? \| (?<meaning>[^|]*) \| (?<remedy>[^|]*) \|$/gm;
 
-/** `/docs/errors`: the target of `documentation` in error bodies. */
+/** Serves `/docs/errors`, the target of `documentation` in error bodies. */
 export function errorReferenceRoutes(): GatewayRoutes {
   const content = html`<p>The error codes of all interfaces, what they mean, and what to do.</p>
 ${readErrors().map(toSection)}`;
@@ -135,7 +139,7 @@ ${entries.map(
 </tbody></table></div>`;
 }
 
-/** Text between backticks becomes code. */
+/** Formats text between backticks as code. */
 function inCode(text: string): Html[] {
   return text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
 }

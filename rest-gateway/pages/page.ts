@@ -14,11 +14,11 @@ const ESCAPES: Readonly<Record<string, string>> = {
 export type PageContent = {
   readonly title: string;
   readonly content: Html;
-  /** A wide page for reading, rather than a form. */
+  /** True for a wide page for reading, rather than a form. */
   readonly isWide?: boolean;
   /** An inline script that the page works without. */
   readonly script?: string;
-  /** Beside the content: navigation, scripts of this service. */
+  /** Markup beside the content, such as navigation and scripts of this service. */
   readonly before?: Html;
   readonly after?: Html;
   readonly status?: number;
@@ -34,7 +34,7 @@ type PageOptions = {
   readonly formTargets: readonly string[];
   /** Styles in addition to those of all pages. */
   readonly style?: string;
-  /** Whether the pages load pictures and scripts, from this service only. */
+  /** True if the pages load pictures and scripts, from this service only. */
   readonly loadsFiles?: boolean;
 };
 
@@ -95,7 +95,7 @@ export function seeOther(location: string, headers: GatewayResponse["headers"] =
   return { status: 303, headers: { Location: location, ...headers }, body: null };
 }
 
-/** HTML markup; all other text is escaped. */
+/** HTML markup. All other text is escaped. */
 export class Html {
   readonly text: string;
 

@@ -7,7 +7,7 @@ import { type Html, html, makeRenderPage } from "./page.ts";
 const MAX_COLUMNS = 4;
 const PLAIN_NAME = /^[a-z_]\w*$/i;
 
-/** Adds a copy button to each sample. Browsers allow it on HTTPS and localhost only. */
+/** A script that adds a copy button to each sample. Browsers allow it on HTTPS and localhost only. */
 const COPY_SCRIPT = `
 for (const sample of navigator.clipboard ? document.querySelectorAll("pre") : []) {
   const frame = document.createElement("div");
@@ -28,18 +28,18 @@ for (const sample of navigator.clipboard ? document.querySelectorAll("pre") : []
 type StartPageDependencies = {
   readonly config: Config;
   readonly catalog: () => Catalog;
-  /** The base URL of the service. */
+  /** Returns the base URL of the service. */
   readonly address: () => string;
-  /** The state of the service if it is not healthy; else null. */
+  /** Resolves with the state of the service if it is not healthy; else null. */
   readonly fault: () => Promise<string | null>;
   /** The public API key. Null if this deployment signs no tokens. */
   readonly anonKey: string | null;
   readonly links: readonly StartPageLink[];
-  /** Null if GraphQL does not have the table, or is not loaded yet. */
+  /** Returns the query; null if GraphQL does not have the table, or is not loaded yet. */
   readonly graphqlQuery: (table: string) => string | null;
 };
 
-/** `/`: links, the public key, and sample requests for each table that anonymous callers may read. */
+/** Serves `/`: links, the public key, and sample requests for each table that anonymous callers may read. */
 export function startPageRoutes(dependencies: StartPageDependencies): GatewayRoutes {
   const render = makeRenderPage({ formTargets: [] });
   const headers = { "Cache-Control": "no-store" };
@@ -111,7 +111,7 @@ ${samples.map(({ by, text }) => html`<h3>${by}</h3><pre tabindex="0"><code>${tex
 
 type SampledTable = { readonly table: CatalogTable; readonly columns: readonly string[] };
 
-/** The tables of the default schema that OpenAPI documents show to anonymous callers. */
+/** Returns the tables of the default schema that OpenAPI documents show to anonymous callers. */
 function readableTables(catalog: Catalog, { schemas, anonRole, openapiMode }: Config): SampledTable[] {
   const schema = catalog.schemas.get(schemas[0]!);
   if (!schema || openapiMode === "disabled" || !catalog.hasPrivilege(anonRole, "usage", schema)) return [];
@@ -136,7 +136,7 @@ type SampleContext = {
   readonly graphqlQuery: string | null;
 };
 
-/** The same read as a request of each interface. */
+/** Returns the same read as a request of each interface. */
 function sampleRequests(table: CatalogTable, { address, key, columns, graphqlQuery }: SampleContext): SampleRequest[] {
   const chosen = columns.slice(0, MAX_COLUMNS).map(quoteColumn);
   const select = chosen.map(encodeURIComponent).join(",");
@@ -171,7 +171,7 @@ type StartPageLink = {
   readonly root?: string;
 };
 
-/** The pages of this deployment. */
+/** Returns the pages of this deployment. */
 export function startPageLinks(
   { graphqlExplorer, studio }: Config,
   { canSignIn }: { readonly canSignIn: boolean },

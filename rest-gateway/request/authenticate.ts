@@ -26,7 +26,7 @@ type AuthenticationDependencies = { readonly authenticator: Authenticator; reado
 
 type AuthenticatedUser = { readonly userId: string; readonly caller: Caller };
 
-/** Credential → caller, or 401. Each dialect reads its own headers. */
+/** Authenticates the credential, or throws 401. Each dialect reads its own headers. */
 export async function authenticate<Parsed extends ParsedRequest>(
   request: GatewayRequest,
   { dialect }: Pipeline<Parsed>,
@@ -78,7 +78,7 @@ export async function authenticateUser(
   return { userId: userIdOf(caller.claims), caller };
 }
 
-/** The same, but the token need not name a user. */
+/** Requires a signed-in user like `authenticateUser`, but the token need not name a user. */
 export async function authenticatePerson(
   request: GatewayRequest,
   services: AuthenticationDependencies,
@@ -98,7 +98,6 @@ export function authRequired(): HttpError {
 
 const API_KEY_PARAMETER = "api_key";
 
-/** Removes the API key from the query string. */
 export function queryWithoutApiKey(rawQuery: string): string {
   if (!rawQuery.includes(`${API_KEY_PARAMETER}=`)) return rawQuery;
   return rawQuery
@@ -107,7 +106,7 @@ export function queryWithoutApiKey(rawQuery: string): string {
     .join("&");
 }
 
-/** `Authorization: Bearer …` or `Basic …`, `X-API-Key: …`, `?api_key=…`, `Cookie: SESSION=…`, in this order of precedence. */
+/** Reads `Authorization: Bearer …` or `Basic …`, `X-API-Key: …`, `?api_key=…`, `Cookie: SESSION=…`, in this order of precedence. */
 function readCredentials(request: GatewayRequest): Credentials {
   const { headers, rawQuery } = request;
   const login = readBasicCredentials(request);
@@ -120,7 +119,7 @@ function readCredentials(request: GatewayRequest): Credentials {
   return { authorization, apiKey, session: readSessionCookie(headers) };
 }
 
-/** `Basic base64(name:password)` (RFC 7617); null for another scheme. Requires HTTPS, because it sends the password. */
+/** Reads `Basic base64(name:password)` (RFC 7617); null for another scheme. Requires HTTPS, because it sends the password. */
 function readBasicCredentials(request: GatewayRequest): PasswordCredentials | null {
   const { authorization = "" } = request.headers;
   if (!/^\s*basic(\s|$)/i.test(authorization)) return null;
@@ -149,7 +148,7 @@ function malformedCredentials(): HttpError {
 
 export type RequestSession = LiveSession & { readonly id: string };
 
-/** The session of the request's cookie, which is renewed; null if there is none. */
+/** Finds the session of the request's cookie, and renews it; null if there is none. */
 export async function findSession(
   request: GatewayRequest,
   sessions: Pick<Sessions, "use">,
@@ -168,5 +167,5 @@ export type AuthDependencies = {
   readonly csrf: CsrfProtection;
 };
 
-/** With the limit for routes that create accounts or send e-mails. */
+/** The dependencies with the limit for routes that create accounts or send e-mails. */
 export type LimitedAuthDependencies = AuthDependencies & { readonly limitExpensive: LimitExpensiveRequest };

@@ -15,63 +15,66 @@ export type Awaitable<T> = T | Promise<T>;
 /** The stages that differ between the interfaces. Query and run are the same for all. */
 export type Dialect<Parsed extends ParsedRequest> = {
   authenticate(request: GatewayRequest): Awaitable<Caller>;
-  /** Null for OPTIONS at an address that exists. */
+  /** Parses the request; null for OPTIONS at an address that exists. */
   parse(request: GatewayRequest, caller: Caller): Awaitable<Parsed | ReadyResponse | null>;
   plan(parsed: Parsed, caller: Caller, intent: Intent, planKey: object | undefined): PlannedRequest;
   respond(parsed: Parsed, plan: Plan, result: RunResult, run: RunIntent): Awaitable<GatewayResponse<ResponseBody>>;
-  /** `parsed` is null where parsing failed, `intent` where it was no statement that failed. */
+  /** Explains an error. `parsed` is null if parsing failed, `intent` if no statement failed. */
   explainError(thrown: unknown, caller: Caller, parsed: Parsed | null, intent: Intent | null): HttpError;
-  /** The value of `Allow`. */
+  /** Returns the value of `Allow`. */
   allowedMethods(request: GatewayRequest, caller: Caller): Awaitable<string>;
 };
 
-/** What a dialect has read in a request. */
+/** A request as a dialect has parsed it. */
 export type ParsedRequest = {
   readonly catalog: Catalog;
-  /** A function where it is parsed in the request's transaction, or where other rows have to be read for it first. */
+  /** The intent; a function if it is parsed in the request's transaction, or if other rows have to be read for it first. */
   readonly intent: Intent | ((run: RunIntent) => Promise<Intent>);
-  /** The same object for intents that differ in their values only: their plan is found by it. */
+  /** The key by which the plan is found: the same object for intents that differ in their values only. */
   readonly planKey?: object | undefined;
   /** Runs before the statement, in the same transaction; it may refuse the request. */
   readonly precheck?: ((run: RunIntent) => Promise<void>) | undefined;
-  /** The path without keys, where the intent does not say it. */
+  /** Returns the path without keys, if the intent does not contain it. */
   readonly pathTemplate?: () => string;
   /** The first schema in which SQL looks for names. */
   readonly schema: string;
   readonly timezone: string | null;
-  /** The version of the interface; null where it has none. */
+  /** The version of the interface; null if it has none. */
   readonly version: number | null;
-  /** A function where it has not been read yet. */
+  /** The body; a function if it has not been read yet. */
   readonly body: Buffer | (() => Promise<Buffer>);
-  /** Whether the transaction is rolled back in the end. */
+  /** True if the transaction is rolled back in the end. */
   readonly rollback: boolean;
-  /** Whether several statements have to succeed or fail together. */
+  /** True if several statements have to succeed or fail together. */
   readonly needsTransaction: boolean;
-  /** If set, the transaction is repeated while a concurrent one prevents it; it has no effect without `needsTransaction`. */
+  /**
+   * The isolation level. If it is set, the transaction is repeated while a concurrent one prevents it; it has no effect without
+   * `needsTransaction`.
+   */
   readonly isolation?: IsolationLevel;
-  /** Whether `Prefer: respond-async` applies. */
+  /** True if `Prefer: respond-async` applies. */
   readonly isQueueable: boolean;
 };
 
-/** What a request gets that needs no statement, such as a redirect. */
+/** A response that needs no statement, such as a redirect. */
 export type ReadyResponse = { readonly response: Awaitable<GatewayResponse<ResponseBody>> };
 
 /** Runs a statement as the caller, in the request's transaction if it has one. */
 export type RunIntent = (intent: Intent, planKey?: object) => Promise<RunResult>;
 
-/** One interface: its dialect, and what the stages of all dialects need. */
+/** One interface: its dialect, and the dependencies of the stages of all dialects. */
 export type Pipeline<Parsed extends ParsedRequest> = {
   readonly name: "table" | "resource";
   readonly dialect: Dialect<Parsed>;
   readonly database: Database;
   readonly contextOf: StatementContexts;
-  /** Whether the called function or the caller's role chooses the isolation level. */
+  /** True if the called function or the caller's role chooses the isolation level. */
   readonly choosesIsolation: boolean;
-  /** Runs first in each transaction; it may refuse the request. */
+  /** The statement that runs first in each transaction; it may refuse the request. */
   readonly preRequest: Statement | undefined;
-  /** Null: a request that names what was dropped is not tried again. */
+  /** Refreshes the catalogue; if null, a request that names dropped objects is not tried again. */
   readonly refreshCatalog: CatalogRefresh | null;
-  /** Null: this deployment has no task queue. */
+  /** Queues a task; null if this deployment has no task queue. */
   readonly queueTask: QueueTask | null;
   readonly idempotency: IdempotentRunner;
   readonly recorder: RequestRecorder;
@@ -81,7 +84,7 @@ export type Pipeline<Parsed extends ParsedRequest> = {
   readonly optionsStatus: 200 | 204;
 };
 
-/** What a statement is to do, and how: two intents of one shape have the same plan. */
+/** The intent of a statement with its plan: two intents of one shape have the same plan. */
 export type PlannedIntent = { readonly intent: Intent; readonly planned: PlannedRequest };
 
 type ContextRequest = {
@@ -90,19 +93,19 @@ type ContextRequest = {
   readonly catalog: Catalog;
   readonly schema: string;
   readonly timezone: string | null;
-  /** Null: not planned yet, and no function whose settings matter. */
+  /** The plan; null if there is none yet, and no function whose settings matter. */
   readonly plan: Plan | null;
 };
 
 export type StatementContexts = (request: ContextRequest) => StatementContext;
 
-/** A request between its stages: its caller is known, and what the dialect has read in it. */
+/** A request between its stages, with its caller and the dialect's parsed request. */
 export type RequestState<Parsed extends ParsedRequest> = {
   readonly request: GatewayRequest;
   readonly caller: Caller;
   readonly pipeline: Pipeline<Parsed>;
   readonly parsed: Parsed;
-  /** That of the first statement serves them all: so they read from the same replica. */
+  /** The context of the first statement, which all statements share, so that they read from the same replica. */
   context: StatementContext | null;
   /** The statement that failed: a dialect may explain the error by the values that it had. */
   failed: FailedStatement | null;

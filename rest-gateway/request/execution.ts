@@ -12,15 +12,15 @@ import { bodyOf } from "./parse.ts";
 import { planAhead } from "./plan.ts";
 import { contextOf, isolationOf } from "./run.ts";
 
-/** Of a transaction that is repeated while concurrent ones prevent it. */
+/** The number of attempts at a transaction that is repeated while concurrent ones prevent it. */
 const MAX_CONFLICTS = 10;
 
-/** The stages that need the database: in the transaction that was begun, or else (null) in one round trip. */
+/** Runs the stages that need the database: in the transaction that was begun, or (null) in one round trip. */
 type LastStages = (transaction: RunStatement | null) => Promise<GatewayResponse<ResponseBody>>;
 
 /**
  * Runs the last stages of a request in one round trip, in a transaction of their own or in the one that was begun for it,
- * and once only under an Idempotency-Key; with `Prefer: respond-async` the request is queued instead.
+ * and at most once under an Idempotency-Key; with `Prefer: respond-async` the request is queued instead.
  */
 export async function execute<Parsed extends ParsedRequest>(
   state: RequestState<Parsed>,
@@ -38,12 +38,12 @@ export async function execute<Parsed extends ParsedRequest>(
     return pipeline.idempotency.run(keyed, beginTransaction(state));
   }
   if (begun || !parsed.needsTransaction) return lastStages(begun);
-  // While a slow client sends its body, no connection is held.
+  // No connection is held while a slow client sends its body.
   await bodyOf(parsed);
   return beginTransaction(state)(runWhole);
 }
 
-/** A transaction with the caller's settings, for one or more statements. */
+/** Begins a transaction with the caller's settings, for one or more statements. */
 export function beginTransaction<Parsed extends ParsedRequest>(state: RequestState<Parsed>): PreparedTask["transact"] {
   const { database, preRequest } = state.pipeline;
   const plan = planAhead(state);
@@ -86,7 +86,7 @@ export async function repeatOnConflict<Result>(
   }
 }
 
-/** The work of a transaction, in which the function of the operator runs first. */
+/** Runs the work of a transaction after the operator's pre-request function. */
 export function afterPreRequest<Result>(
   preRequest: Statement | undefined,
   work: (run: RunStatement) => Promise<Result>,
@@ -97,13 +97,13 @@ export function afterPreRequest<Result>(
   };
 }
 
-/** For an application that may only read nothing is stored: its call runs at once. */
+/** Returns true if the request is queued. For a read-only application nothing is stored: its call runs at once. */
 function isQueued<Parsed extends ParsedRequest>({ request, caller, parsed, pipeline }: RequestState<Parsed>): boolean {
   const isPossible = pipeline.queueTask !== null && parsed.isQueueable && !parsed.rollback;
   return isPossible && prefersAsync(request) && !isReadOnlyAccess(caller);
 }
 
-/** A request is queued only if it can be parsed and planned. */
+/** Queues a request, if it can be parsed and planned. */
 async function queueRequest<Parsed extends ParsedRequest>(state: RequestState<Parsed>): Promise<GatewayResponse> {
   const { request, caller, parsed, pipeline } = state;
   const body = await bodyOf(parsed);
@@ -117,7 +117,7 @@ const rejectStatement: RunIntent = () => {
   throw new TypeError("The intent of a request that can be queued depends on no rows");
 };
 
-/** Null without the header, and for reads, where the header has no effect. */
+/** Returns the key; null without the header, and for reads, for which the header has no effect. */
 function idempotencyKeyOf<Parsed extends ParsedRequest>(state: RequestState<Parsed>): string | null {
   const { request, parsed } = state;
   if (request.headers["idempotency-key"] === undefined || parsed.rollback) return null;

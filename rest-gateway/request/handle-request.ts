@@ -12,21 +12,21 @@ import { recordRequest } from "./record-request.ts";
 import { explainError, respond, respondToOptions } from "./respond.ts";
 import { makeRunFurther, run } from "./run.ts";
 
-/** While the schema changes, a request is tried with at most so many catalogues. */
+/** The maximum number of catalogues with which a request is tried while the schema changes. */
 export const MAX_ATTEMPTS = 4;
 
 /**
- * A request whose caller is known: one that was queued, whose transaction the task runner has begun, or one that another
- * interface has made of its own (null).
+ * A request whose caller is known: a queued one, whose transaction the task runner has begun, or one that another
+ * interface has made (without a transaction).
  */
 type ResumedRequest<Parsed extends ParsedRequest> = {
   readonly caller: Caller;
   readonly transaction: RunStatement | null;
-  /** If it has been parsed already. */
+  /** The state, if the request has been parsed already. */
   readonly state?: RequestState<Parsed>;
 };
 
-/** A request to `/rest/v1`, `/users` or `/api/v<N>`: authenticate → parse → plan → query → run → respond. */
+/** Handles a request to `/rest/v1`, `/users` or `/api/v<N>`: authenticate → parse → plan → query → run → respond. */
 export async function handleRequest<Parsed extends ParsedRequest>(
   received: GatewayRequest,
   pipeline: Pipeline<Parsed>,
@@ -51,7 +51,7 @@ export async function handleRequest<Parsed extends ParsedRequest>(
         return respond(parsed, prepared.plan, result, runFurther);
       });
     } catch (thrown) {
-      // A statement that names what was dropped has changed nothing.
+      // A statement that names a dropped object has changed nothing.
       const mayRetry = state && refreshCatalog && attempt < MAX_ATTEMPTS && isSchemaOutdated(thrown);
       if (mayRetry && (await refreshCatalog(state!.parsed.catalog))) continue;
       throw await explainError(thrown, state ?? { request, caller, pipeline, parsed: null, failed: null });
@@ -59,7 +59,7 @@ export async function handleRequest<Parsed extends ParsedRequest>(
   }
 }
 
-/** A queued request is parsed for the settings of its transaction, which the task runner begins. */
+/** Prepares a queued request, which is parsed for the settings of the transaction that the task runner begins. */
 export async function prepareTask<Parsed extends ParsedRequest>(
   request: GatewayRequest,
   caller: Caller,

@@ -31,15 +31,15 @@ import { contextOf } from "./run.ts";
 /** Headers that do not change the rows of a response. */
 const OTHER_HEADERS =
   /^(?:accept-(?:encoding|language)|apikey|authorization|cache-control|connection|content-length|cookie|dnt|keep-alive|last-event-id|origin|pragma|priority|referer|sec-.*|te|traceparent|tracestate|upgrade-insecure-requests|user-agent|via|x-api-key|x-client-info|x-csrf-token|x-forwarded-.*|x-real-ip|x-request-id|x-supabase-.*|forwarded)$/;
-/** Those of caches: a live query has no part in it. */
+/** Headers for caches, which do not apply to a live query. */
 const CONDITIONS = /^(?:if-.*|last-event-id)$/;
 
-/** Whether the client reads by GET and accepts a stream of events: the response then stays up to date. */
+/** Returns true if the client reads by GET and accepts a stream of events: the response then stays up to date. */
 export function isLiveRequest({ method, headers }: GatewayRequest): boolean {
   return method === "GET" && acceptsEventStream(headers);
 }
 
-/** A read whose response is sent again, as changes, whenever a commit changes it. */
+/** Handles a read whose response is sent again, as changes, whenever a commit changes it. */
 export async function handleLiveRequest<Parsed extends ParsedRequest>(
   received: GatewayRequest,
   pipeline: Pipeline<Parsed>,
@@ -65,7 +65,7 @@ export async function handleLiveRequest<Parsed extends ParsedRequest>(
   return { status: 200, headers: EVENT_STREAM_HEADERS, body };
 }
 
-/** The same request for a single response in JSON. */
+/** Returns the same request for a single response in JSON. */
 function toPlainRequest(request: GatewayRequest): GatewayRequest {
   const kept = Object.entries(request.headers).filter(([name]) => !CONDITIONS.test(name));
   const accept = String(request.headers.accept)
@@ -76,7 +76,7 @@ function toPlainRequest(request: GatewayRequest): GatewayRequest {
   return { ...request, headers, admit: () => {}, addResponseHeaders: () => {} };
 }
 
-/** Redirects, and errors before any statement, in their own format. */
+/** Returns a redirect, or an error before any statement in its own format. */
 async function findReadyResponse<Parsed extends ParsedRequest>(
   request: GatewayRequest,
   caller: Caller,
@@ -95,7 +95,7 @@ function identityOf<Parsed extends ParsedRequest>(request: GatewayRequest, pipel
   return JSON.stringify([pipeline.name, request.path, pipeline.queryWithoutApiKey(request), headers.sort()]);
 }
 
-/** Whether the credentials of a request whose response goes on are still those of its caller. */
+/** Returns true if the credentials of a request whose response continues are still those of its caller. */
 export async function isStillValid(
   received: GatewayRequest,
   caller: Caller,
@@ -105,7 +105,7 @@ export async function isStillValid(
     const now = await authenticateRequest({ ...received, admit: () => {}, addResponseHeaders: () => {} });
     return now.role === caller.role && now.kind === caller.kind;
   } catch (error) {
-    // While the database cannot be asked, the query stays open.
+    // While the database is unavailable, the query stays open.
     return !(error instanceof ApiError && (error.kind === "unauthenticated" || error.kind === "forbidden"));
   }
 }
@@ -130,14 +130,14 @@ async function runLive<Parsed extends ParsedRequest>(
   return { text: response ? toJsonText(response) : "null", statements: runs.statements, missing, ...readOf(state) };
 }
 
-/** How the response shows the rows that are read. */
+/** Returns how the response shows the rows that are read. */
 function readOf<Parsed extends ParsedRequest>(state: RequestState<Parsed>): Pick<LiveResult, "filters" | "shown"> {
   const { intent, catalog } = state.parsed;
   const plan = planAhead(state);
   if (plan === null || typeof intent === "function") return { filters: [], shown: [] };
   const rows = describeShownRows(plan, intent, catalog);
   const { name, preRequest } = state.pipeline;
-  // Unlike the statement, a function that runs before may read rows that are not shown.
+  // A function that runs before the statement may read rows that are not shown.
   const isShown = name === "table" && preRequest === undefined && isBodyOfRows(plan);
   return { filters: filtersOf(rows), shown: isShown ? rows : [] };
 }
@@ -146,7 +146,7 @@ function isMissing(error: unknown): boolean {
   return error instanceof ApiError && error.kind === "notFound";
 }
 
-/** The statements of one run, all on the primary, which has each commit first. */
+/** The statements of one run. All use the primary, which has each commit first. */
 class RecordedRuns<Parsed extends ParsedRequest> {
   readonly statements: LiveResult["statements"][number][] = [];
   readonly #state: RequestState<Parsed>;
@@ -158,7 +158,7 @@ class RecordedRuns<Parsed extends ParsedRequest> {
     this.#context = context;
   }
 
-  /** One statement in one round trip. A second one would have a later snapshot. */
+  /** Runs one statement in one round trip. A second one would have a later snapshot. */
   readonly alone: RunStatement = async (statement) => {
     const { database, preRequest: before } = this.#state.pipeline;
     this.statements.push({ statement, context: this.#context });
@@ -167,7 +167,7 @@ class RecordedRuns<Parsed extends ParsedRequest> {
     return database.run(this.#context, statement, { readOnly: true, before });
   };
 
-  /** All statements in one snapshot. */
+  /** Runs all statements in one snapshot. */
   together<Result>(work: (transaction: RunStatement) => Promise<Result>): Promise<Result> {
     const { database, preRequest } = this.#state.pipeline;
     const runInside = afterPreRequest(preRequest, (run) =>
@@ -193,7 +193,7 @@ function toJsonText({ status, headers, body }: GatewayResponse<ResponseBody>): s
 
 const EXPIRED = { code: "AUTH_EXPIRED", message: "The token has expired, or the session has ended." };
 
-/** The events of a live query as `text/event-stream`. */
+/** Returns the events of a live query as `text/event-stream`. */
 function toEventSource(subscription: LiveSubscription): EventSource {
   return {
     async next(milliseconds) {
@@ -212,7 +212,7 @@ function toEventSource(subscription: LiveSubscription): EventSource {
   };
 }
 
-/** Not `error`, which is what EventSource calls a lost connection. */
+/** Returns the event of an error. It is not named `error`, which is EventSource's name for a lost connection. */
 function toErrorEvent(error: object): string {
   return toEventText({ event: "end", data: JSON.stringify(error) });
 }

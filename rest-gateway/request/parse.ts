@@ -2,7 +2,7 @@ import type { Caller } from "#accounts/identity";
 import type { GatewayRequest } from "#http";
 import type { Awaitable, ParsedRequest, Pipeline, ReadyResponse, RequestState } from "./dialect.ts";
 
-/** URL, headers and body → intent, or a refusal. Null for OPTIONS at an address that exists. */
+/** Parses URL, headers and body to an intent, or refuses them. Null for OPTIONS at an address that exists. */
 export async function parse<Parsed extends ParsedRequest>(
   request: GatewayRequest,
   caller: Caller,
@@ -19,7 +19,7 @@ export function bodyOf({ body }: ParsedRequest): Awaitable<Buffer> {
   return typeof body === "function" ? body() : body;
 }
 
-/** The same request, whose body can be read again when it is parsed again. */
+/** Returns the same request with a body that can be read again when it is parsed again. */
 export function withRereadableBody(request: GatewayRequest): GatewayRequest {
   const { method } = request;
   if (method === "GET" || method === "HEAD") return request;

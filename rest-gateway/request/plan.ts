@@ -2,7 +2,7 @@ import type { Plan } from "#planner";
 import type { Intent } from "#planner/intent";
 import type { ParsedRequest, PlannedIntent, RequestState, RunIntent } from "./dialect.ts";
 
-/** Intent + catalogue → plan, or a refusal of what does not exist. Some intents are known only when other rows have been read. */
+/** Plans an intent with the catalogue, or refuses names that do not exist. Some intents are known only after other rows have been read. */
 export async function plan<Parsed extends ParsedRequest>(
   state: RequestState<Parsed>,
   runFurther: RunIntent,
@@ -13,7 +13,7 @@ export async function plan<Parsed extends ParsedRequest>(
   return planIntent(state, intent, planKey);
 }
 
-/** The plan of the request's own statement, or of a further one. */
+/** Plans the request's own statement, or a further one. */
 export function planIntent<Parsed extends ParsedRequest>(
   { request, caller, parsed, pipeline }: RequestState<Parsed>,
   intent: Intent,
@@ -23,7 +23,7 @@ export function planIntent<Parsed extends ParsedRequest>(
   return { intent, planned: pipeline.dialect.plan(parsed, caller, intent, planKey) };
 }
 
-/** Null for an intent that is only known in the transaction: it is that of a write. */
+/** Plans ahead; null for an intent that is only known in the transaction, which is that of a write. */
 export function planAhead<Parsed extends ParsedRequest>({
   caller,
   parsed,

@@ -4,7 +4,7 @@ import { describeIntent, listUsedObjects, outlineIntent, type PlannedRequest, re
 import type { Intent } from "#planner/intent";
 import type { ParsedRequest, RequestState } from "./dialect.ts";
 
-/** In the resource interface. */
+/** The parameter of the resource interface that selects columns. */
 const NAMES_COLUMNS = /(?:^|&)fields=/;
 
 /** Counts a request that has run, by its plan. */
@@ -18,7 +18,7 @@ export function recordRequest<Parsed extends ParsedRequest>(
   planned: PlannedRequest,
   intent: Intent,
 ): void {
-  // Addresses can share a plan: those of all rows and of the rows of another one.
+  // Several paths can share a plan: the path of all rows, and that of the rows of another row.
   const path = pathTemplate?.().replace(/^\/api(?:\/v\d+)?\//, `/api/v${version}/`);
   const variant = path === undefined ? role : `${path} ${role}`;
   pipeline.recorder.count(pipeline.name, planned, variant, (): RequestShape => {

@@ -3,7 +3,7 @@ import { type GatewayRequest, type GatewayResponse, type HttpError, isBodyStream
 import type { Plan, RunResult } from "#planner";
 import type { FailedStatement, ParsedRequest, Pipeline, RequestState, RunIntent } from "./dialect.ts";
 
-/** Result → status, headers, body. */
+/** Converts a result to status, headers and body. */
 export async function respond<Parsed extends ParsedRequest>(
   { request, parsed, pipeline }: RequestState<Parsed>,
   plan: Plan,
@@ -30,7 +30,7 @@ export async function respondToOptions<Parsed extends ParsedRequest>(
   return { status: optionsStatus, headers: { Allow: await dialect.allowedMethods(request, caller) }, body: null };
 }
 
-/** As much of a request as was known when it failed. */
+/** The known state of a request that failed. */
 export type FailedRequest<Parsed extends ParsedRequest> = {
   readonly request: GatewayRequest;
   readonly caller: Caller;
@@ -39,7 +39,7 @@ export type FailedRequest<Parsed extends ParsedRequest> = {
   readonly failed: FailedStatement | null;
 };
 
-/** A 405 names the methods that the resource has (RFC 9110, section 15.5.6). */
+/** Explains an error. A 405 names the methods that the resource has (RFC 9110, section 15.5.6). */
 export async function explainError<Parsed extends ParsedRequest>(
   thrown: unknown,
   { request, caller, pipeline: { dialect }, parsed, failed }: FailedRequest<Parsed>,

@@ -16,7 +16,7 @@ import type { StatementContext } from "#postgres/statement";
 import type { ParsedRequest, RequestState, RunIntent, StatementContexts } from "./dialect.ts";
 import { planIntent } from "./plan.ts";
 
-/** SQL → result: in the transaction that was begun, or else in one round trip. */
+/** Runs the SQL, in the transaction that was begun or in one round trip. */
 export async function run<Parsed extends ParsedRequest>(
   state: RequestState<Parsed>,
   prepared: PreparedRequest,
@@ -47,7 +47,7 @@ function runAlone<Parsed extends ParsedRequest>(
   return runRequest(prepared, context, pipeline.database, options);
 }
 
-/** Runs statements besides the request's own, such as one that reads the row above in the address. */
+/** Makes a function that runs further statements of the request, such as one that reads the parent row in the path. */
 export function makeRunFurther<Parsed extends ParsedRequest>(
   state: RequestState<Parsed>,
   transaction: RunStatement | null,
@@ -81,13 +81,13 @@ type SqlSetting = StatementContext["settings"][number];
 type ContextConfig = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls">;
 type ContextOptions = {
   readonly interfaceName: InterfaceName;
-  /** Cut off `request.path`, which is relative to the interface. */
+  /** The prefix that is cut off `request.path`, which is relative to the interface. */
   readonly pathPrefix: string;
   /** The settings of a function that apply to the whole transaction that calls it. */
   readonly hoistedSettings: readonly string[];
 };
 
-/** The role and the settings that a request's transaction has: the role's own, then those of the request, which win. */
+/** Makes the role and the settings of a request's transaction: the role's own, then those of the request, which take precedence. */
 export function makeStatementContexts(
   config: ContextConfig,
   { interfaceName, pathPrefix, hoistedSettings }: ContextOptions,
@@ -121,7 +121,7 @@ const ISOLATION_LEVELS: readonly string[] = [
   "serializable",
 ] satisfies IsolationLevel[];
 
-/** The level that the called function, or else the caller's role, sets; a transaction that has begun could not change it. */
+/** Returns the level that the called function, or else the caller's role, sets; a transaction that has begun cannot change it. */
 export function requestedIsolation(caller: Caller, catalog: Catalog, plan: Plan | null): IsolationLevel | null {
   const ofRoutine = plan?.kind === "call" ? plan.routine.settings.get(ISOLATION_SETTING) : undefined;
   const level = (ofRoutine ?? catalog.roles.get(caller.role)?.settings.get(ISOLATION_SETTING))?.toLowerCase();

@@ -4,10 +4,10 @@ import { memoizePerObject } from "#runtime";
 import type { Collection } from "./collections/collections.ts";
 import type { CollectionField } from "./collections/fields.ts";
 
-/** How long a committed change may take to become visible to everybody. */
+/** The time that a committed change may take to become visible to everybody. */
 const SETTLED_MS = 2_000;
 
-/** The columns with the times of creation and update; null if the role cannot read both. */
+/** Returns the columns with the times of creation and update; null if the role cannot read both. */
 const timeMembersOf = memoizePerObject(({ fields }: Collection) => {
   const isTime = ({ readable, column }: CollectionField) => readable && column.baseType.name === "timestamptz";
   const memberOf = (column: string): TimeMember | null => {
@@ -18,24 +18,24 @@ const timeMembersOf = memoizePerObject(({ fields }: Collection) => {
   return created && updated && { created, updated };
 });
 
-/** An existing row meets `If-Match: *`. */
+/** Converts a precondition to a condition of the row. An existing row meets `If-Match: *`. */
 export function conditionOf({ negated, any, digests }: Precondition): RowCondition {
   if (any) return { kind: "row", negated: !negated, operation: { kind: "digest", values: [] } };
   return { kind: "row", negated, operation: { kind: "digest", values: digests } };
 }
 
-/** A strong tag of the row, and of the whole body if that has more than the row. */
+/** Returns a strong tag of the row, and of the whole body too if that has more than the row. */
 export function entityTag(row: string, body: string): string {
   return row === body ? `"${digestOf(row)}"` : `"${digestOf(row)}.${digestOf(body)}"`;
 }
 
-/** When a row was last changed; null if that is not certain. */
+/** The time of the last change of a row; null if it is not certain. */
 type ModificationTime = Date | null;
 
 /**
- * HTTP dates have seconds, and a row may change twice in one. So a date is given only if no other version can have the
- * same second: to the first version at once, to a later one when it is some seconds old and in a later second than the
- * first. (It is in an earlier one if a transaction that began before the insert has updated the row.)
+ * Returns the time of the last change as an HTTP date, which has seconds, while a row may change twice in one. So a date is given
+ * only if no other version can have the same second: to the first version at once, to a later one when it is some seconds old and in
+ * a later second than the first. (It is in an earlier one if a transaction that began before the insert has updated the row.)
  */
 export function lastModified(row: string, collection: Collection, now: number): ModificationTime {
   const times = timeMembersOf(collection);
@@ -61,7 +61,7 @@ export function isModified(since: string | undefined, modified: ModificationTime
   return since !== undefined && modified !== null && modified.getTime() > Date.parse(since);
 }
 
-/** `If-Unmodified-Since` of a write: a row without a certain date counts as later. Null for rows without timestamps. */
+/** Checks `If-Unmodified-Since` of a write: a row without a certain date counts as later. Null for rows without timestamps. */
 export function findRowChange(row: string, since: number, collection: Collection, now: number): TimestampChange | null {
   const times = timeMembersOf(collection);
   if (times === null) return null;
@@ -72,7 +72,7 @@ export function findRowChange(row: string, since: number, collection: Collection
 
 type TimestampChange = {
   readonly isLater: boolean;
-  /** The update time as Postgres wrote it; null for a row that was never updated. */
+  /** The update time as Postgres printed it; null for a row that was never updated. */
   readonly at: string | null;
 };
 
@@ -92,7 +92,7 @@ function readMemberText(row: string, { name, head }: TimeMember): unknown {
   return row.slice(start, row.indexOf('"', start));
 }
 
-/** NaN if the value is not a time. */
+/** Parses a time; NaN if the value is none. */
 function timeOf(value: unknown): number {
   return typeof value === "string" ? Date.parse(value) : Number.NaN;
 }

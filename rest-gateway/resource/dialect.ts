@@ -51,7 +51,7 @@ const SHAPING_HEADERS = ["content-type", "accept", "if-match", "if-none-match", 
 
 const EMPTY_BYTES = Buffer.alloc(0);
 
-/** Shared by all requests without a query string; never changed. */
+/** The parameters of all requests without a query string; they are never changed. */
 const NO_PARAMETERS = new URLSearchParams();
 
 type ResourceDependencies = {
@@ -63,16 +63,16 @@ type ResourceDependencies = {
   readonly catchUp: CatalogRefresh;
   readonly versions: ReadVersions;
   readonly limitCreatedUsers?: LimitCreatedUsers | null;
-  /** Null: actions run at once, whatever the client prefers. */
+  /** Queues a task; if null, actions run at once, whatever the client prefers. */
   readonly queueTask?: QueueTask | null;
   readonly counts?: ServiceCounters;
-  /** Null: no response stays up to date. */
+  /** The live queries; if null, no response stays up to date. */
   readonly live?: LiveQueries | null;
 };
 
 type ResourceInterface = TaskHandler & {
   readonly handle: GatewayHandler;
-  /** Whether there is a collection with this name, for any caller. */
+  /** Returns true if there is a collection with this name, for any caller. */
   has(name: string): boolean;
 };
 
@@ -81,7 +81,7 @@ type ParsedResourceRequest = ParsedRequest & {
   readonly operation: ResourceOperation;
 };
 
-/** `/users` and `/api/v<N>/<collection>` */
+/** Makes the interface of `/users` and `/api/v<N>/<collection>`. */
 export function makeResourceInterface(dependencies: ResourceDependencies): ResourceInterface {
   const { config, database, catchUp, queueTask = null, live = null, counts = makeServiceCounters() } = dependencies;
   const dialect = new ResourceDialect(dependencies, makeResourcePlanner(config, counts.plans));
@@ -112,7 +112,7 @@ export function makeResourceInterface(dependencies: ResourceDependencies): Resou
   };
 }
 
-/** Collections and rows by their address, as plain JSON. */
+/** The dialect of collections and rows by their path, as plain JSON. */
 class ResourceDialect implements Dialect<ParsedResourceRequest> {
   readonly #config: Config;
   readonly #authentication: Pick<ResourceDependencies, "authenticator" | "csrf"> & { readonly resource: string };
@@ -135,12 +135,12 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
     this.#bodyLimits = { rows: makeBodyLimits(config), row: makeBodyLimits(config, config.maxRowBytes) };
   }
 
-  /** The collections of any caller in any version: all have the same addresses. */
+  /** Returns the collections of any caller in any version: all have the same addresses. */
   addresses() {
     return collectionsOf(this.#catalog(), { role: this.#config.anonRole, version: 1 });
   }
 
-  /** An address outside of this interface is not found, whatever the credentials are. */
+  /** Authenticates. A path outside of this interface is not found, whatever the credentials are. */
   authenticate(request: GatewayRequest): Caller | Promise<Caller> {
     const address = parseAddress(request.path);
     if (address.base === "" && !this.#isAtRoot(address)) throw notFound();
@@ -225,7 +225,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
       version: collections.version,
       body: isWrite ? () => readResourceBody(resource) : EMPTY_BYTES,
       rollback: false,
-      // A change must not be committed if it is tried again because of its links.
+      // A write whose response reads links must not be committed if it is tried again.
       needsTransaction: isWrite && (requestsLinks(resource) || isNested),
       isQueueable: Boolean(target.action),
       pathTemplate: () => toPathTemplate(resource.address),
@@ -254,7 +254,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
     return { ...found, settings, bodyLimits, limitCreatedUsers: this.#limitCreatedUsers };
   }
 
-  /** For a caller who is rejected before the version is known; if that fails too, the first error is the one reported. */
+  /** Adds the version's headers for a caller who is rejected before the version is known; if that fails too, the first error is reported. */
   async #addVersionHeaders(request: GatewayRequest, address: ResourceAddress): Promise<void> {
     const { publicUrl } = this.#config;
     const versions = await this.#versions();
@@ -273,7 +273,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
 function operationOf(resource: ResourceRequest): ResourceOperation {
   const { target, request, caller, catalog, settings } = resource;
   const { privileges } = target.collection;
-  // Only Postgres knows the privileges of a role that is not in the catalogue.
+  // Only Postgres knows the privileges of a role that the catalogue lacks.
   const isKnownRole = catalog.roles.has(caller.role);
   const requirePrivilege = (privilege: keyof typeof privileges) => {
     if (isKnownRole && !privileges[privilege]) {
@@ -303,7 +303,7 @@ function methodsOf({ target: { collection, key, action } }: ResourceRequest): re
 function isReadMethod(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }
-/** Canonical addresses are lower case, with hyphens and without a slash at the end. Only reads are redirected there. */
+/** Redirects reads to the canonical path, which is in lower case, with hyphens and without a slash at the end. */
 function redirectToCanonical({
   request: { method, rawQuery },
   address: { canonical },

@@ -27,13 +27,13 @@ type ErrorContext = {
   readonly anonymous: boolean;
   readonly catalog: Catalog;
   readonly version: number;
-  /** Null if the error occurred before it was known. */
+  /** The collection; null if the error occurred before it was known. */
   readonly collection: Collection | null;
-  /** The values of the request that Postgres may have rejected. */
+  /** Returns the values of the request that Postgres may have rejected. */
   readonly sent: () => readonly RequestValue[];
 };
 
-/** Turns any error into one of the plain REST interface, with the comment of the violated constraint and its field. */
+/** Converts any error to one of the plain REST interface, with the comment of the violated constraint and its field. */
 export function explainError(thrown: unknown, context: ErrorContext): HttpError {
   return withBearerChallenge(toResourceError(thrown, context));
 }
@@ -65,21 +65,21 @@ function toResourceError(thrown: unknown, context: ErrorContext): HttpError {
   return toSqlStateError(thrown, { status: general.status, message, faults }, context);
 }
 
-/** SQLSTATEs of names that Postgres cannot read, or finds nothing for; in statements they have a position. */
+/** SQLSTATEs of names that Postgres cannot read or find; in statements they have a position. */
 const NAME_ERROR_CODES: readonly (string | undefined)[] = "0A000 3F000 42601 42602 42704 42725 42883 42P01".split(" ");
 
 function isNameError(error: pg.DatabaseError): boolean {
   return NAME_ERROR_CODES.includes(error.code) && !isOfSqlText(error);
 }
 
-/** A value of regclass, regtype, … */
+/** Returns true for a value of regclass, regtype, … */
 function isName({ type: declared, value }: Pick<RequestValue, "type" | "value">): boolean {
   const type = baseTypeOf(declared);
   if (type.kind === "array") return isName({ type: type.element, value });
   return value !== null && type.schema === "pg_catalog" && type.name.startsWith("reg");
 }
 
-/** Data exceptions that Postgres itself raises: its words are about its types and functions. */
+/** Returns true for data exceptions that Postgres itself raises: their messages concern its types and functions. */
 function isValueError({ code = "", routine }: pg.DatabaseError): boolean {
   return code.startsWith("22") && routine !== "exec_stmt_raise";
 }
@@ -115,7 +115,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   money: "an amount such as 12.34",
   tsquery: "a query such as fat & rat",
 };
-/** What is wrong with a value whose format is right, by SQLSTATE. */
+/** Messages for values whose format is right, by SQLSTATE. */
 const VALUE_FAULTS: Readonly<Record<string, string>> = {
   "22001": "A text is too long.",
   "22003": "A number is out of range.",
@@ -140,7 +140,7 @@ function formatOf(declaredType: DataType): string {
   return (type.schema === "pg_catalog" ? FORMATS[type.name] : undefined) ?? `a valid ${type.name}`;
 }
 
-/** Null if one of the values is part of the path. */
+/** Returns the names of the fields; null if one of the values is part of the path. */
 function fieldNamesOf(values: readonly RequestValue[]): readonly string[] | null {
   const fields = [...new Set(values.map(({ field }) => field))];
   return fields.every((field) => field !== null) ? fields : null;

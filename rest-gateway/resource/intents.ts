@@ -23,14 +23,14 @@ import type { NestedCollection } from "./collections/relations.ts";
 import type { PathStep } from "./parse/address.ts";
 import { equalsCondition } from "./parse/parameters.ts";
 
-/** Rows are JSON. */
+/** The options of responses whose rows are JSON. */
 const RESPONSE_OPTIONS: ResponseOptions = {
   formats: [{ kind: "media", type: "application/json" }],
   includesBody: true,
   maxAffected: null,
 };
 
-/** A path names one row; tables with inherited rows may have several with the same key. */
+/** The options of a change. A path names one row; tables with inherited rows may have several with the same key. */
 const CHANGE_OPTIONS: ResponseOptions = { ...RESPONSE_OPTIONS, maxAffected: 1 };
 
 type RowsQuery = {
@@ -51,7 +51,7 @@ export function makeInsertIntent(
 ): InsertIntent {
   const returned = showsNew ? "rows" : "nothing";
   const write = { target: targetOf(table), selection: toShape(query), returned, count: null } as const;
-  // A single row omits columns that are not sent; in a list each row may send others.
+  // A single row omits columns that are not sent; in a list, rows may have different columns.
   return { kind: "insert", ...write, payload, missingAsDefault: payload.isArray, upsert: null, single: false };
 }
 
@@ -79,13 +79,13 @@ export function targetOf({ schema, name }: { readonly schema: string; readonly n
   return { schema, name };
 }
 
-/** The conditions for a row: its key, and its parents. */
+/** Returns the conditions for a row: its key, and its parents. */
 export function rowConditions({ collection, key, nested }: PathStep, parents: readonly PathStep[]): RowCondition[] {
   const named = collection.key.map(({ column }, index) => equalsCondition(column.name, key[index]!));
   return [...named, ...parentConditions(nested, parents)];
 }
 
-/** The conditions for rows that refer to the last parent, and for the parents themselves. */
+/** Returns the conditions for rows that refer to the last parent, and for the parents themselves. */
 export function parentConditions(nested: NestedCollection | null, parents: readonly PathStep[]): RowCondition[] {
   const parent = parents.at(-1);
   if (!nested || !parent) return [];
@@ -100,11 +100,11 @@ export function parentConditions(nested: NestedCollection | null, parents: reado
     negated: false,
     condition: { kind: "and", negated: false, conditions },
   };
-  // In addition to the condition on the parent: an index on the foreign key can find the rows.
+  // This is in addition to the condition on the parent: an index on the foreign key can find the rows.
   return [...(values ? [...values].map(([column, value]) => equalsCondition(column, value)) : []), related];
 }
 
-/** The values of the foreign key; null if it refers to columns outside the parent's key. */
+/** Returns the values of the foreign key; null if it refers to columns outside the parent's key. */
 function foreignKeyValues(
   { relationship }: NestedCollection,
   { collection, key }: PathStep,
@@ -121,7 +121,7 @@ export type PlanIntent = (
   planKey?: object | undefined,
 ) => PlannedRequest;
 
-/** Intents with the same plan key differ in their values only, so their plan is found without comparing them. */
+/** Makes a planner. Intents with the same plan key differ in their values only, so their plan is found without comparing them. */
 export function makeResourcePlanner({ maxPageSize }: Pick<Config, "maxPageSize">, hits: CacheHits): PlanIntent {
   const planRequest = makeRequestPlanner(
     {
@@ -130,12 +130,12 @@ export function makeResourcePlanner({ maxPageSize }: Pick<Config, "maxPageSize">
       safeWrites: true,
       legacyTargetNames: false,
       explainEnabled: false,
-      // A digest of the whole response is sent before it.
+      // The digest of the whole response precedes it.
       neverStreams: true,
     },
     hits,
   );
-  /** Plan keys live as long as the catalog. */
+  /** The plans by key. Plan keys live as long as the catalog. */
   const plannedByKey = new WeakMap<object, PlannedRequest>();
 
   return (catalog, { role }, intent, planKey) => {

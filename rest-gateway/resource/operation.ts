@@ -2,10 +2,10 @@ import type { GatewayResponse } from "#http";
 import type { Intent } from "#planner/intent";
 
 export type ResourceRows = {
-  /** A JSON array of rows, or the value of a function that returns no rows. */
+  /** The JSON array of rows, or the value of a function that returns no rows. */
   readonly text: string;
   readonly count: number;
-  /** The number of all rows, where it was requested. */
+  /** The number of all rows, if it was requested. */
   readonly total: number | null;
 };
 
@@ -15,14 +15,14 @@ export type RunRows = (intent: Intent, planKey?: object) => Promise<ResourceRows
 /** Parsed values of a row or of arguments, by column or argument name; JSON values are not parsed. */
 export type SentMembers = ReadonlyMap<string, { readonly value?: unknown }>;
 
-/** What a request does with the rows at its address: its statement, and the response to what that returns. */
+/** The operation of a request on the rows at its path: its statement, and the response to the statement's result. */
 export type ResourceOperation = {
-  /** A function where the body has to be parsed, or other rows have to be read, first. */
+  /** The intent; a function if the body has to be parsed, or other rows have to be read, first. */
   readonly intent: Intent | ((run: RunRows) => Promise<Intent>);
   readonly planKey?: object | undefined;
   /** Runs after the intent is known and before its statement. */
   readonly precheck?: ((run: RunRows) => Promise<void>) | undefined;
-  /** The values of the body, once the intent is known; Postgres may reject one of them. */
+  /** Returns the values of the body, once the intent is known; Postgres may reject one of them. */
   readonly sent?: () => readonly SentMembers[];
   readonly respond: (rows: ResourceRows, run: RunRows) => GatewayResponse | Promise<GatewayResponse>;
 };

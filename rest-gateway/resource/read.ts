@@ -22,7 +22,7 @@ export function readList(resource: ResourceRequest): ResourceOperation {
     intent: makeReadIntent(collection, query, paging.kind === "plain" ? null : "exact"),
     planKey: parents.length === 0 ? parameters : undefined,
     respond: async ({ text, count, total }, run) => {
-      // Where there are rows, the row above exists.
+      // If there are rows, the parent row exists.
       if (count === 0) await readParent(resource, run);
       const isLinked = links || resource.negotiated.links;
       const data = isLinked ? await withLinks(text, collection, resource, run) : text;
@@ -49,7 +49,7 @@ export function readRow(resource: ResourceRequest): ResourceOperation {
   };
 }
 
-/** The only row of a JSON array, as written there. */
+/** Returns the only row of a JSON array, unchanged. */
 export function onlyRow(array: string): string {
   return array.slice(1, -1);
 }
@@ -59,8 +59,8 @@ export function parameterContext({ target: { collection }, collections }: Resour
 }
 
 /**
- * The row above in the address: the values by which the nested rows refer to it, under the names of their own columns.
- * Throws if there is no such row at the address.
+ * Reads the parent row in the path: the values by which the nested rows refer to it, under the names of their own columns.
+ * Throws if there is no such row.
  */
 export async function readParent({ target }: ResourceRequest, run: RunRows): Promise<ReadonlyMap<string, string>> {
   const { parents, nested } = target;

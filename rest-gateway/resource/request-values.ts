@@ -8,7 +8,7 @@ import { filterFieldOf } from "./parse/parameters.ts";
 import type { ResourceRequest } from "./parse/request.ts";
 import { isCheckedByPostgres } from "./parse/values.ts";
 
-/** Out-of-range numbers, dates and times, unknown time zones, bounds of ranges, lengths of bit strings, XML. */
+/** SQLSTATEs of out-of-range numbers, dates and times, unknown time zones, bounds of ranges, lengths of bit strings, and XML. */
 const VALUE_ERROR_CODES: readonly string[] = "22000 22003 22007 22008 22009 22015 22023 22026 2200M 2200N 22P02".split(
   " ",
 );
@@ -16,16 +16,16 @@ const VALUE_ERROR_CODES: readonly string[] = "22000 22003 22007 22008 22009 2201
 /** The context of a statement parameter; errors inside database functions have another one. */
 const STATEMENT_CONTEXT = /^(unnamed )?portal |^JSON data/;
 
-/** Postgres quotes a value as a whole; searching a message as long as a body takes too long. */
+/** The maximum length of a searched message. Postgres quotes a value as a whole; searching a message as long as a body takes too long. */
 const LONGEST_MESSAGE = 5_000;
-/** Quotation marks of all languages of Postgres; French has a space inside. */
+/** The quotation marks of all languages of Postgres; French has a space inside. */
 const OPENING_QUOTE = /["'«»„“”‘’「」『』]\s?$/;
 const CLOSING_QUOTE = /^\s?["'«»„“”‘’「」『』]/;
 
 /** A value of a request with the client's name for it; null for a value in the path. */
 export type RequestValue = { readonly field: string | null; readonly type: DataType; readonly value: unknown };
 
-/** The values of a statement. `sent` is what the body of its request has. */
+/** Returns the values of a statement. `sent` has the values of its request's body. */
 export function requestValues(
   intent: Intent,
   parsed: ResourceRequest,
@@ -47,7 +47,7 @@ function namedValues(intent: Intent, parsed: ResourceRequest, sent: readonly Sen
   }
 }
 
-/** The key of the row and of its parents. */
+/** Returns the values in the keys of the row and of its parents. */
 function valuesOfKeys({ parents, collection, key }: ResourceTarget): readonly RequestValue[] {
   const steps = [...parents, ...(key === null ? [] : [{ collection, key }])];
   return steps.flatMap((step) =>
@@ -62,7 +62,7 @@ function valuesOfFilters({ parameters, target }: ResourceRequest): readonly Requ
   });
 }
 
-/** The field of the second row of a list is `1.title`. */
+/** Returns the values of a body. The field of the second row of a list is `1.title`. */
 function valuesOfPayload(
   payload: RowPayload,
   { fields }: Collection,
@@ -98,7 +98,7 @@ export function findUnreadableValues(error: DatabaseError, sent: readonly Reques
   return quoted.length > 0 || !isOnly ? quoted : candidates;
 }
 
-/** Nothing if it is ambiguous. */
+/** Returns the only suspect; nothing if there are several. */
 function onlyOne(suspects: readonly RequestValue[]): readonly RequestValue[] {
   return suspects.length === 1 ? suspects : [];
 }
@@ -108,7 +108,7 @@ function isDomain(type: DataType, name: string): boolean {
   return type.kind === "domain" && (type.name === name || isDomain(type.over, name));
 }
 
-/** All scalar texts of a JSON value. */
+/** Returns all scalar texts of a JSON value. */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === "object" && value !== null) return Object.values(value).flatMap(textsIn);
   return value === null ? [] : [String(value)];

@@ -27,7 +27,7 @@ const LIST_LIMITS = {
 const OPENING = Buffer.from('{"data":');
 const CLOSING = Buffer.from("}");
 
-/** A parsed request, as far as a batch looks at it. */
+/** The part of a parsed request that a batch needs. */
 type ParsedPart = ParsedRequest & {
   readonly resource: ResourceRequest;
 };
@@ -37,15 +37,15 @@ type ResourceBatchOptions<Parsed extends ParsedPart> = {
   readonly catalog: () => Catalog;
   readonly versions: ReadVersions;
   readonly pipeline: Pipeline<Parsed>;
-  /** Whether the database has a collection with this name. */
+  /** Returns true if the database has a collection with this name. */
   readonly hasCollection: (name: string) => boolean;
   /** Handles all other paths. */
   readonly next: GatewayHandler;
 };
 
 /**
- * `/api/v1/batch`: several requests in one transaction. If the database has a table called batch, its rows have this path, and a batch
- * is recognised by its media type.
+ * Handles `/api/v1/batch`: several requests in one transaction. If the database has a table called batch, its rows have this path, and a
+ * batch is recognized by its media type.
  */
 export function makeResourceBatches<Parsed extends ParsedPart>(options: ResourceBatchOptions<Parsed>): GatewayHandler {
   const { config, versions, hasCollection, next } = options;
@@ -93,7 +93,7 @@ function batchInterface<Parsed extends ParsedPart>(
   };
 }
 
-/** `{"operations": […]}`, or the list itself. */
+/** Reads `{"operations": […]}`, or the list itself. */
 async function readOperations(body: Buffer, { signal }: GatewayRequest): Promise<Buffer> {
   const found = await runStepwise(readJsonRecords(body, LIST_LIMITS), signal);
   if (found.kind === "list" || found.kind === "invalid") return body;
@@ -103,7 +103,7 @@ async function readOperations(body: Buffer, { signal }: GatewayRequest): Promise
   throw invalidBatch("The body of a batch is an object with operations, a list of requests.");
 }
 
-/** The responses to all other requests can be errors: a row does not exist, or is no longer as the client knows it. */
+/** Returns true for a plain insert. Responses to all other requests can be errors: a row does not exist, or differs from the client's copy. */
 function isPlainInsert({ needsTransaction, resource: { request, target } }: ParsedPart): boolean {
   return request.method === "POST" && target.action === null && !needsTransaction;
 }

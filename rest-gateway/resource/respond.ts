@@ -20,10 +20,9 @@ const VARY = "Accept, Accept-Profile, Accept-Version, Origin, X-API-Version";
 
 type RowContent = {
   readonly status: 200 | 201;
-  /** The row as Postgres wrote it. */
+  /** The row as Postgres printed it. */
   readonly text: string;
   readonly collection: Collection;
-  /** The selected fields. */
   readonly select: readonly SelectItem[];
   /** The row with links; null if none are requested. */
   readonly linked: string | null;
@@ -35,7 +34,7 @@ export function respondWithRow(
   { status, text, collection, select, linked, headers }: RowContent,
 ): GatewayResponse {
   const body = withDeprecation(linked ?? text, parsed);
-  // Related rows change without this one.
+  // Related rows can change without this one.
   const modified = select.every(isOwnColumn) ? lastModified(text, collection, Date.now()) : null;
   const tag = entityTag(text, body);
   const validators: Record<string, string> = { ETag: tag };
@@ -84,7 +83,7 @@ export function respondWithList(parsed: ResourceRequest, { data, total, paging }
   return { status: 200, headers: { "Content-Type": agreed.contentType, ...headers }, body };
 }
 
-/** Concatenates text, because the rows are already JSON. */
+/** Makes the body by concatenation, because the rows are already JSON. */
 function toBody(data: string, paging: Paging, total: number, parsed: ResourceRequest): string {
   switch (paging.kind) {
     case "plain":
@@ -122,7 +121,7 @@ function pageLinks(
   const base = publicBaseUrl(settings.publicUrl);
   const linkTo = (number: number) => {
     const query = new URLSearchParams(parameters);
-    // Links are shared and logged; keys must not be.
+    // Links are shared and logged, so they must not contain keys.
     query.delete("api_key");
     query.set("page", String(number));
     query.set("limit", String(limit));
@@ -137,8 +136,8 @@ function pageLinks(
 }
 
 /**
- * Headers of every response, errors and redirects included, which caches store by default. Null until the credential is
- * verified.
+ * Returns the headers of every response, including errors and redirects, which caches store by default. `caller` is null until the
+ * credential is verified.
  */
 export function cacheHeaders(caller: Caller | null): Record<string, string> {
   return { "Cache-Control": caller?.kind === "anonymous" ? "no-cache" : "private, no-cache", Vary: VARY };
@@ -155,7 +154,7 @@ const NO_KEYS: ReadonlySet<string> = new Set();
 type LinkedRow = Readonly<Record<string, unknown>>;
 type ResourceLink = { readonly href: string; readonly method?: string };
 
-/** Adds `_links` to the rows of a JSON array or to a single row: related paths, and what the caller may do. */
+/** Adds `_links` to the rows of a JSON array or to a single row: related paths, and the changes that the caller may make. */
 export async function withLinks(
   text: string,
   collection: Collection,
@@ -171,7 +170,7 @@ export async function withLinks(
   return found.kind === "list" ? `[${linked.join(",")}]` : linked[0]!;
 }
 
-/** Reads only the values that links need; all else stays as Postgres wrote it. */
+/** Reads only the values that links need; all else stays as Postgres printed it. */
 function* readRows(records: readonly JsonRecord[], { key, references }: Collection): Stepwise<readonly LinkedRow[]> {
   const fields = [...key, ...references.flatMap((reference) => reference.fields)];
   const names = [...new Set(fields.map(({ name }) => name))];
@@ -200,14 +199,14 @@ function* writeRows(
   return linked;
 }
 
-/** `/users/7`; null if the row does not have its whole key. */
+/** Returns the path of a row, `/users/7`; null if the row lacks a part of its key. */
 function rowAddress(row: LinkedRow, collection: Collection, parsed: ResourceRequest): string | null {
   const values = collection.key.map(({ name }) => row[name]);
   if (values.includes(undefined)) return null;
   return rowAddressByKey(values, collection, parsed);
 }
 
-/** Null if the key would be empty. */
+/** Returns the path of a key; null if the key would be empty. */
 function rowAddressByKey(key: readonly unknown[], collection: Collection, parsed: ResourceRequest): string | null {
   const text = formatKey(key.map(toAddressText));
   return text === null ? null : `${collectionAddress(collection, parsed)}/${text}`;
@@ -226,7 +225,7 @@ function linksOf(
   const { collections, settings } = parsed;
   const base = publicBaseUrl(settings.publicUrl);
   const links = new Map<string, ResourceLink>();
-  /** Adds a number to the name if it is taken. */
+  /** Adds a link, with a number after the name if that is taken. */
   const add = (name: string, link: ResourceLink) => {
     const isTaken = (each: string) => links.has(each) || ROW_LINKS.has(each);
     links.set(
@@ -259,7 +258,7 @@ function linksOf(
 
 const ROW_LINKS: ReadonlySet<string> = new Set(["self", "update", "delete"]);
 
-/** The path of the referenced row, or the query that finds it by a unique key. */
+/** Returns the path of the referenced row, or the query that finds it by a unique key. */
 function referenceAddress(
   row: LinkedRow,
   { fields, relationship }: CollectionReference,
@@ -282,7 +281,7 @@ function referenceAddress(
   return `${collectionAddress(target, parsed)}?${query}`;
 }
 
-/** Links keep the prefix of the request if the collection is served there. */
+/** Returns the path of a collection. Links keep the prefix of the request if the collection is served there. */
 function collectionAddress({ name }: Collection, { address, collections }: ResourceRequest): string {
   const isHere = address.base !== "" || collections.findAtRoot(name) !== undefined;
   return `${isHere ? address.base : `/api/v${collections.version}`}/${encodeURIComponent(name)}`;
@@ -291,7 +290,7 @@ function collectionAddress({ name }: Collection, { address, collections }: Resou
 /** The keys of the rows that the caller may change, as path segments. */
 type PermittedRows = { readonly update: ReadonlySet<string>; readonly delete: ReadonlySet<string> };
 
-/** Evaluates the policies; skipped if the role has no privilege at all. */
+/** Finds the permitted rows by the policies; skipped if the role has no privilege at all. */
 async function findPermitted(rows: readonly LinkedRow[], collection: Collection, run: RunRows): Promise<PermittedRows> {
   const { key, privileges } = collection;
   const keys = rows.map((row) => key.map(({ name }) => row[name])).filter((values) => !values.includes(undefined));

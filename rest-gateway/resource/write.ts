@@ -44,7 +44,7 @@ const UPDATED_COLUMN = "updated_at";
 
 type RequestedRow = { readonly select: readonly SelectItem[]; readonly links: boolean };
 
-/** PUT and PATCH. */
+/** Handles PUT and PATCH. */
 export function changeRow(resource: ResourceRequest, requirePrivilege: () => void): ResourceOperation {
   const { collection } = resource.target;
   let requested: RequestedRow;
@@ -91,18 +91,18 @@ async function makeChangeIntent(
 ): Promise<Intent> {
   const { collection } = resource.target;
   const query = { select, conditions: await writeConditions(resource, run) };
-  // Where nothing is to be changed, the row of a view may be one that cannot be locked.
+  // If nothing is to be changed, a view's row is only read, because it may be impossible to lock it.
   const isRead = payload.columns.length === 0 && collection.table.kind.endsWith("view");
   if (isRead) return makeReadIntent(collection, query);
   return makeUpdateIntent(collection, query, { payload, missingAsDefault: verbOf(resource) === "replace" });
 }
 
-/** A part taken for the whole row would lose the rest (RFC 9110, section 14.5). */
+/** The error for a partial row: a part taken for the whole row would lose the rest (RFC 9110, section 14.5). */
 function partialRowError(): HttpError {
   return new HttpError(400, "VALIDATION_ERROR", "A row cannot be written in parts: remove the Content-Range header.");
 }
 
-/** The columns of the key, and those that refer to the row above. */
+/** Returns the columns of the key, and those that refer to the parent row. */
 function addressedColumns({ collection, nested }: ResourceTarget): ReadonlySet<string> {
   const references = nested?.relationship.columns.map(({ target }) => target) ?? [];
   return new Set([...collection.key.map(({ column }) => column.name), ...references]);
@@ -124,7 +124,7 @@ export function deleteRow(resource: ResourceRequest, requirePrivilege: () => voi
   };
 }
 
-/** They are part of the statement, so the row cannot change between the check and the write. */
+/** Returns the conditions as part of the statement, so that the row cannot change between the check and the write. */
 async function writeConditions(parsed: ResourceRequest, run: RunRows): Promise<readonly RowCondition[]> {
   const { collection, key, nested, parents } = parsed.target;
   return [
@@ -134,7 +134,7 @@ async function writeConditions(parsed: ResourceRequest, run: RunRows): Promise<r
   ];
 }
 
-/** Why no row was written: it does not exist, differs from the client's copy, or policies forbid it. */
+/** Explains why no row was written: it does not exist, differs from the client's copy, or policies forbid the write. */
 async function explainNothingWritten(
   parsed: ResourceRequest,
   select: readonly SelectItem[],
@@ -153,7 +153,7 @@ async function explainNothingWritten(
 }
 
 /**
- * `If-Unmodified-Since`, ignored beside a tag (RFC 9110, section 13.1.4). Throws if the row was modified later; otherwise
+ * Checks `If-Unmodified-Since`, which is ignored beside a tag (RFC 9110, section 13.1.4). Throws if the row was modified later; otherwise
  * the write requires that the row is still the one read here.
  */
 async function unmodifiedConditions(
@@ -176,7 +176,7 @@ function isNull(name: string): RowCondition {
   return { kind: "filter", field: { name, path: [] }, negated: false, operation: { kind: "is", value: "null" } };
 }
 
-/** An object creates one row, an array several. */
+/** Creates one row for an object, and several for an array. */
 export function createRows(resource: ResourceRequest, requirePrivilege: () => void): ResourceOperation {
   const { target, parameters } = resource;
   let requested: { readonly links: boolean };
@@ -211,7 +211,7 @@ async function countSignUps(
   await limitCreatedUsers?.(caller, () => request.connection().address, count);
 }
 
-/** The values by which a new row refers to the row above in the address. */
+/** The values by which a new row refers to the parent row in the path. */
 type ParentValues = {
   /** Values for columns that the caller may insert. */
   readonly inserted: PayloadRules["fixed"];
@@ -279,7 +279,7 @@ async function parseNewRows(
   return runStepwise(parsePayload(body, rules), request.signal);
 }
 
-/** `/users/7`, below the address that it was sent to. */
+/** Returns the path of the new row, `/users/7`, below the path of the request. */
 async function locationOf(
   text: string,
   { target: { collection }, address, settings }: ResourceRequest,
@@ -292,7 +292,7 @@ async function locationOf(
 
 type RowMembers = ReadonlyMap<string, JsonMember>;
 
-/** The rows of the result; null if it contains none. */
+/** Reads the rows of the result; null if it contains none. */
 async function readReturnedRows(text: string): Promise<readonly JsonRecord[] | null> {
   const found = await runStepwise(readJsonRecords(Buffer.from(text), NO_RECORD_LIMITS));
   return found.kind === "object" || found.kind === "list" ? found.records : null;
@@ -312,7 +312,7 @@ export function callAction(resource: ResourceRequest): ResourceOperation {
       return makeCallIntent(resource, sent, returnsRow);
     },
     sent: () => [sent],
-    // A set may be empty although the row exists. Otherwise an empty result shows that there is no such row.
+    // A set may be empty although the row exists; otherwise an empty result shows that there is no such row.
     precheck: returns.set || hasPreconditions(resource) ? (run) => checkPreconditions(resource, run) : undefined,
     respond: async ({ text, count }, run) => {
       if (count === 0 && !returns.set) throw rowNotFound(collection);
@@ -332,7 +332,7 @@ function hasPreconditions({ request: { headers } }: ResourceRequest): boolean {
   return ["if-match", "if-none-match", "if-unmodified-since"].some((name) => headers[name] !== undefined);
 }
 
-/** Checked before the call. A change of the row between the check and the call is not detected. */
+/** Checks preconditions before the call. A change of the row between the check and the call is not detected. */
 async function checkPreconditions(parsed: ResourceRequest, run: RunRows): Promise<void> {
   const { collection } = parsed.target;
   const select = selectEveryField(collection);
@@ -361,7 +361,7 @@ function makeCallIntent({ target }: ResourceRequest, members: SentArguments, ret
   };
 }
 
-/** None without a body. */
+/** Reads the arguments; none without a body. */
 async function readArguments(parsed: ResourceRequest): Promise<ReadonlyMap<string, JsonMember>> {
   const bytes = await readResourceBody(parsed);
   if (bytes.length === 0) return new Map();
@@ -369,7 +369,7 @@ async function readArguments(parsed: ResourceRequest): Promise<ReadonlyMap<strin
   return records[0]!.members();
 }
 
-/** By their names in SQL. */
+/** Parses the arguments, by their names in SQL. */
 function parseArguments(
   sent: ReadonlyMap<string, JsonMember>,
   action: RowAction,
@@ -389,7 +389,7 @@ function parseArguments(
     members.set(argument.argument.name!, read);
   }
   if (faults.length > 0) throw validationError(faults);
-  // Postgres resolves a variadic function by positional arguments only: none may be omitted before a passed one.
+  // Postgres resolves a variadic function by positional arguments only, so none may be omitted before a passed one.
   const isVariadic = action.arguments.some(({ argument }) => argument.mode === "variadic");
   const lastPlaced = isVariadic ? action.arguments.findLastIndex(({ name }) => sent.has(name)) : 0;
   const missing = action.arguments

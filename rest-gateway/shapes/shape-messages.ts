@@ -9,14 +9,17 @@ export type ShapeMessage =
 
 export const MUST_REFETCH: ShapeMessage = { headers: { control: "must-refetch" } };
 
-/** `xids`: transactions that no message before it names. */
+/** Makes the message; `xids` are transactions that no message before it names. */
 export function upToDate(position: ShapePosition, xids: readonly number[] = []): ShapeMessage {
   return { headers: { control: "up-to-date", global_last_seen_lsn: String(position), ...txidsHeader(xids) } };
 }
 
 const XID_LIMIT = 2n ** 32n;
 
-/** The rows have what was committed before the snapshot, as `pg_current_snapshot()` returns it. None where the numbers of transactions begin anew. */
+/**
+ * Makes the snapshot's message: the rows contain commits before the snapshot, as `pg_current_snapshot()` returns it. No message if the
+ * numbers of transactions begin anew.
+ */
 export function snapshotEnd(snapshot: string | null): ShapeMessage[] {
   if (snapshot === null) return [];
   const [xmin, xmax, ...running] = snapshot.split(/[:,]/).filter(Boolean).map(toTransactionNumber);
@@ -24,7 +27,7 @@ export function snapshotEnd(snapshot: string | null): ShapeMessage[] {
   return [{ headers: { control: "snapshot-end", xmin, xmax, xip_list: running } }];
 }
 
-/** As in `txids`, without the epoch. */
+/** Converts a transaction id to a number without the epoch, as in `txids`. */
 function toTransactionNumber(xid: string): string {
   return String(BigInt(xid) % XID_LIMIT);
 }
@@ -77,7 +80,7 @@ export class MessageWriter {
     return { operation, relation: this.#relation };
   }
 
-  /** The values of the places that are chosen, null for all; the key always, unless it is left out. */
+  /** Returns the values of the chosen places, or of all for null; always with the key, unless `hasKey` is false. */
   #valuesOf(row: ShapeRow, isChosen: ((place: number) => boolean) | null = null, hasKey = true): Values {
     const { columns, keyPlaces } = this.#definition;
     const isMeant = (place: number) => isChosen === null || isChosen(place) || (hasKey && keyPlaces.includes(place));
@@ -86,7 +89,7 @@ export class MessageWriter {
     );
   }
 
-  /** `"schema"."table"/"1"` */
+  /** Returns the key of a row: `"schema"."table"/"1"`. */
   #keyOf(row: ShapeRow): string {
     const names = this.#relation.map((name) => `"${name.replaceAll('"', '""')}"`).join(".");
     const values = this.#definition.keyPlaces.map((place) => `"${(row[place] ?? "").replaceAll("/", "//")}"`);

@@ -3,7 +3,7 @@ import { invalidShape, parseNames, type ShapeParameters, type ShapePosition, typ
 export type ShapeRequest = ShapeParameters & {
   readonly isFullReplica: boolean;
   readonly hasChangesOnly: boolean;
-  /** Null: the rows as they are now, for `now` without the rows. */
+  /** The position; null for the rows as they are now, and, if the client sends `now`, without these rows. */
   readonly offset: ShapePosition | null;
   readonly handle: string | null;
   readonly expiredHandle: string | null;
@@ -14,11 +14,11 @@ export type ShapeRequest = ShapeParameters & {
 };
 
 const OFFSET = /^(\d{1,30})_(\d{1,19}|inf)$/;
-/** It is returned in a header. */
+/** The pattern of a handle, which is returned in a header. */
 const HANDLE = /^[\w.~-]{1,100}$/;
 const VALUE = /^params\[(\d{1,4})\]$/;
 
-/** `body`: of a POST, the subset as JSON. */
+/** Parses a request; `body` is the subset of a POST as JSON. */
 export function parseShapeRequest(rawQuery: string, body: string | null): ShapeRequest {
   const query = new URLSearchParams(rawQuery);
   const text = query.get("offset") ?? "";
@@ -51,7 +51,7 @@ function required(query: URLSearchParams, name: string): string {
   return value;
 }
 
-/** All changes of one commit have one offset. */
+/** Parses an offset. All changes of one commit have one offset. */
 function parseOffset(text: string): ShapePosition | null {
   if (text === "-1" || text === "now") return null;
   const found = OFFSET.exec(text);
@@ -69,7 +69,7 @@ function readChoice(query: URLSearchParams, name: string, choices: readonly stri
   return value;
 }
 
-/** `params[1]=…` */
+/** Parses the parameters `params[1]=…`. */
 function parseValues(query: URLSearchParams): Map<number, string> {
   const values = new Map<number, string>();
   for (const [name, value] of query) {
@@ -97,7 +97,7 @@ function parseCount(name: string, text: string | null): number | null {
   return text === null ? null : Number(text);
 }
 
-/** An object with numbers as names, or an array. */
+/** Parses an object with numbers as names, or an array. */
 function parseJsonValues(text: string | null): Map<number, string> {
   const parsed = text === null ? {} : parseJson(text, "subset__params");
   const first = Array.isArray(parsed) ? 1 : 0;
@@ -109,7 +109,7 @@ function parseJson(text: string, where: string): object {
     const parsed: unknown = JSON.parse(text);
     if (typeof parsed === "object" && parsed !== null) return parsed;
   } catch {
-    // It is refused below.
+    // The invalid text is refused below.
   }
   throw invalidShape(`${where} must be an object in JSON`);
 }

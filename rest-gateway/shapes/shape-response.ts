@@ -4,7 +4,7 @@ import type { LiveSource, ShapeDefinition, ShapePosition } from "#live";
 import { MUST_REFETCH, type ShapeMessage, toOffset, upToDate } from "./shape-messages.ts";
 import type { ShapeRequest } from "./shape-request.ts";
 
-/** A request of a shape, as its stages hand it on. */
+/** A request of a shape, with the results of its stages. */
 export type ShapeCall = {
   readonly received: GatewayRequest;
   readonly parsed: ShapeRequest;
@@ -16,18 +16,21 @@ const PRIVATE = { "Cache-Control": "private, no-store" };
 /** The length of the time steps that a cursor counts. */
 const CURSOR_SECONDS = 20;
 
-/** The headers of a response with messages up to this position. */
+/** Returns the headers of a response with messages up to this position. */
 export function shapeHeaders({ parsed, definition }: ShapeCall, handle: string, position: ShapePosition) {
   return {
     "electric-handle": handle,
     "electric-offset": toOffset(position),
     "electric-schema": schemaHeader(definition),
-    // A client takes first rows with the cursor of its last stream for a replay by a cache, and does not show them.
+    // A client that sends the cursor of its last stream takes first rows with it for a replay by a cache, and does not show them.
     ...(parsed.mode !== "once" && { "electric-cursor": nextCursor(parsed.cursor) }),
   };
 }
 
-/** All messages that there are up to this position, and the transactions that they do not name. Only responses to callers without credentials may be cached for others. */
+/**
+ * Returns all messages up to this position, and the transactions that they do not name. Only responses to callers without credentials may
+ * be cached for others.
+ */
 export function messagesResponse(
   call: ShapeCall,
   handle: string,
@@ -43,14 +46,14 @@ export function messagesResponse(
   if (isPrivate || caller.kind !== "anonymous") return jsonResponse(200, body, { ...headers, ...PRIVATE });
   const { parsed, received } = call;
   const from = parsed.offset === null ? "-1" : toOffset(parsed.offset);
-  // Rows stay the same with more transactions that have not changed them.
+  // The rows stay the same after transactions that have not changed them.
   const lastXid = parsed.offset === null ? undefined : xids.at(-1);
   const tag = `"${handle}:${from}:${headers["electric-offset"]}:${lastXid ?? ""}"`;
   const cached = {
     ...headers,
     ETag: tag,
     "Cache-Control": "public, max-age=5, stale-while-revalidate=5",
-    // Others get other rows at the same address.
+    // Other callers get other rows at the same address.
     Vary: CREDENTIAL_VARY,
   };
   if (parsed.mode === "once" && matchesTag(received.headers["if-none-match"], tag))
@@ -59,16 +62,16 @@ export function messagesResponse(
 }
 
 type SubsetResult = {
-  /** The changes after it follow. */
+  /** The position that the following changes come after. */
   readonly offset: ShapePosition;
   readonly data: readonly ShapeMessage[];
-  /** `pg_current_snapshot()` */
+  /** The value of `pg_current_snapshot()`. */
   readonly snapshot: string;
 };
 
 /**
- * Rows that were read once, with the snapshot that they were read in. A client leaves changes out whose last transaction the snapshot has, until
- * one is past `database_lsn`. A change may name transactions of which one is in the snapshot and an earlier one is not, so all are past it.
+ * Returns rows that were read once, with their snapshot. A client drops changes whose last transaction is in the snapshot, until a change
+ * is past `database_lsn`. A change may name transactions of which one is in the snapshot and an earlier one is not, so all are past it.
  */
 export function subsetResponse(call: ShapeCall, handle: string, result: SubsetResult): GatewayResponse {
   const [xmin, xmax, running = ""] = result.snapshot.split(":");
@@ -84,19 +87,19 @@ export function subsetResponse(call: ShapeCall, handle: string, result: SubsetRe
   );
 }
 
-/** The client has to drop its rows, and to begin anew with another handle. */
+/** Tells the client to drop its rows, and to begin anew with another handle. */
 export function refetchResponse(handle: string): GatewayResponse {
   return jsonResponse(409, [MUST_REFETCH], { "electric-handle": handle, ...PRIVATE });
 }
 
-/** Always another one than that of the request: a cache then does not return the response again. */
+/** Returns a cursor that differs from the request's, so that a cache does not return the response again. */
 function nextCursor(cursor: string): string {
   const now = Math.floor(Date.now() / 1000 / CURSOR_SECONDS) * CURSOR_SECONDS;
   const last = /^\d{1,15}$/.test(cursor) ? Number(cursor) : 0;
   return String(Math.max(now, last + 1));
 }
 
-/** The value of the header `electric-schema`: names of types, as clients parse values by them. */
+/** Returns the header `electric-schema`: the names of types, by which clients parse values. */
 function schemaHeader({ table, columns }: ShapeDefinition): string {
   const types = columns.map(({ name, baseType, nullable, maxLength }) => {
     const [type, dims] = baseType.kind === "array" ? [baseType.element, 1] : [baseType, undefined];

@@ -51,7 +51,7 @@ type ShapeServices = {
   readonly preRequest: Statement | undefined;
 };
 
-/** `/v1/shape`, as Electric's clients speak it: the rows of a table that the caller reads, and then each change of them. */
+/** Handles `/v1/shape`, in the protocol of Electric's clients: the rows of a table that the caller reads, and then each change of them. */
 export function shapesHandler(services: ShapeServices): GatewayHandler {
   const handler = new ShapesHandler(services);
   const methods = new Map<string, GatewayHandler>([
@@ -82,7 +82,7 @@ class ShapesHandler {
     const definition = defineShape(parsed, catalog(), caller.role, config.schemas);
     const source = this.#sourceOf(received, caller, definition);
     if (parsed.mode !== "once") received.whenSent(this.#services.shapes.beginWaiting(source.quotaKey));
-    // It may refuse each request, also those that need no run of the query.
+    // The pre-request function may refuse each request, including those that need no run of the query.
     if (this.#services.preRequest) await this.#run(this.#contextFor(received, caller, definition), NOTHING);
     return this.#respond({ received, parsed, definition, source });
   }
@@ -90,7 +90,7 @@ class ShapesHandler {
   #contextFor(received: GatewayRequest, caller: Caller, { table }: ShapeDefinition): StatementContext {
     const catalog = this.#services.catalog();
     const of = { request: received, caller, catalog, schema: table.schema, timezone: null, plan: null };
-    // The primary has each commit first.
+    // The primary is used, because it has each commit first.
     const { readYourWrites: _, ...context } = this.#contextOf(of);
     return context;
   }
@@ -154,7 +154,7 @@ class ShapesHandler {
     const { log, definition } = shape;
     const writer = new MessageWriter(definition, isFullReplica);
     const { position } = log;
-    // A client of changes alone has not read what was committed before.
+    // A client that requests only changes has not read earlier commits.
     const messages = hasChangesOnly
       ? []
       : [...[...log.rows].map((row) => writer.row(row)), ...snapshotEnd(log.snapshot)];
@@ -180,7 +180,7 @@ class ShapesHandler {
     return messagesResponse(call, handle, { position, messages, xids });
   }
 
-  /** A client that has changes gets all that follow them: those that the subset has already lead to the same rows. */
+  /** Sends a subset. A client that has changes gets all that follow them: those that the subset already contains lead to the same rows. */
   async #sendSubset(
     call: ShapeCall,
     subset: ShapeSubset,
@@ -196,7 +196,7 @@ class ShapesHandler {
     // While the rows were read, a request with another token may have taken the shape over.
     if (!shape.isOf(source)) return this.#refetch(call);
     await shape.reconcile(all!, received.signal);
-    // Whoever continues from a file needs each change since the subset: rows alone could be those of before it.
+    // A client that continues from a file needs each change since the subset: the rows alone could be older.
     await shape.file?.synced();
     const writer = new MessageWriter(definition, parsed.isFullReplica);
     const data = (JSON.parse(text!) as ShapeRow[]).map((row) => writer.row(row));
@@ -220,12 +220,12 @@ class ShapesHandler {
   }
 }
 
-/** Null where the client has to begin anew. */
+/** Returns the changes; null if the client has to begin anew. */
 function changesFor({ source }: ShapeCall, shape: LiveShape, offset: ShapePosition) {
   return shape.isClosed || !shape.isOf(source) ? null : shape.log.changesSince(offset);
 }
 
-/** Each message is an event without a name. The client connects again after the end, and then learns why. */
+/** Returns the stream. Each message is an event without a name. The client connects again after the end, and then learns the reason. */
 function toEventSource(call: ShapeCall, shape: LiveShape, offset: ShapePosition): EventSource {
   const writer = new MessageWriter(shape.definition, call.parsed.isFullReplica);
   let sent: ShapePosition | null = null;

@@ -29,9 +29,9 @@ type AuthRouteOptions = {
   readonly catalog: () => Catalog;
   readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects" | "studioSql"> &
     OAuthConfig;
-  /** Applications, and what users have granted to them. */
+  /** The store of applications, and of the users' grants to them. */
   readonly oauthStore: OAuthStore;
-  /** The public URL of the service. */
+  /** Returns the public URL of the service. */
   readonly siteUrl: () => string;
 };
 

@@ -45,7 +45,7 @@ export function apiKeyRoutes(services: ApiKeyDependencies): GatewayHandler {
   const { accounts, catalog, config } = services;
   const { apiKeys } = accounts;
 
-  /** The acting user; null for a token that names nobody, as the one of an open Studio. */
+  /** Returns the acting user; null for a token without a user, such as that of an open Studio. */
   const authenticateAdmin = async (request: GatewayRequest): Promise<string | null> => {
     const caller = await authenticatePerson(request, services);
     const isUnnamed = isAdministrator(caller) && caller.claims.sub === undefined;
@@ -90,7 +90,7 @@ export function apiKeyRoutes(services: ApiKeyDependencies): GatewayHandler {
   return (request) => dispatchMethod(request.path === API_KEYS_PATH ? collectionMethods! : memberMethods!, request);
 }
 
-/** Such a key has the power of SQL as the owner. */
+/** The error for a key that would have the same power as SQL as the owner. */
 function bypassingKeyRefused(role: string): HttpError {
   return new HttpError(403, "PERMISSION_DENIED", `Policies do not bind the role "${role}".`, {
     hint: `Set STUDIO_SQL=on to let administrators make such keys, or use: ${commandLine("keys", `create --role ${role}`)}`,
@@ -104,7 +104,7 @@ function readKeyId({ path }: GatewayRequest): string {
   throw new HttpError(400, "INVALID_ID", "The id of a key must be a whole number.");
 }
 
-/** Returns only the beginning of the key, because the key itself is not stored. */
+/** Returns a key with the beginning of its text only, because the key itself is not stored. */
 function toKeyJson({ id, ownerId, prefix, expiresAt, isLive: _isLive, ...key }: ApiKey) {
   return {
     id: Number(id),

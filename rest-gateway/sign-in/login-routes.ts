@@ -29,7 +29,7 @@ const ACCOUNT_FIELDS = {
 const LOGIN_FIELDS = { username: TEXT, password: TEXT, code: OPTIONAL_TEXT };
 const PASSWORD_CHANGE_FIELDS = { currentPassword: TEXT, newPassword: TEXT };
 
-/** Sign-in for programs, with an access token and a refresh token. */
+/** Routes for sign-in by programs, with an access token and a refresh token. */
 export function tokenRoutes(services: LimitedAuthDependencies): GatewayRoutes {
   const { register, findRegistrationFaults, login, changePassword, tokens, sessions } = services.accounts;
   return {
@@ -79,7 +79,7 @@ export function tokenRoutes(services: LimitedAuthDependencies): GatewayRoutes {
   };
 }
 
-/** Sign-in for browsers, with a session cookie. */
+/** Routes for sign-in by browsers, with a session cookie. */
 export function sessionRoutes({ accounts: { login, sessions }, csrf }: AuthDependencies): GatewayRoutes {
   const requireSession = async (request: GatewayRequest): Promise<RequestSession> => {
     const session = await findSession(request, sessions);

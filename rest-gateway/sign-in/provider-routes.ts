@@ -24,7 +24,7 @@ import { codePage, errorPage, respondToSignIn, signedOutPage } from "./provider-
 import { OPTIONAL_TEXT, readFields, readForm, requireFields, TEXT } from "./request/read-body.ts";
 
 const SIGN_IN_MODES = ["session", "token"] as const;
-/** The base64url of a SHA-256 (RFC 7636 §4.2). */
+/** The pattern of a base64url SHA-256 (RFC 7636 §4.2). */
 const CODE_CHALLENGE_PATTERN = /^[\w-]{43}$/;
 
 const BROWSER_COOKIE = "FEDERATION";
@@ -33,11 +33,11 @@ const BROWSER_COOKIE_ATTRIBUTES = `Path=${PROVIDERS_PATH}; HttpOnly; Secure; Max
 type ProviderRouteDependencies = AuthDependencies & {
   readonly federation: Federation;
   readonly render: RenderPage;
-  /** The public URL of the service. */
+  /** Returns the public URL of the service. */
   readonly siteUrl: () => string;
 };
 
-/** Sign-in through identity providers: `/auth/providers`, `/auth/providers/code`, `/auth/providers/{name}/callback` … */
+/** Handles sign-in through identity providers: `/auth/providers`, `/auth/providers/code`, `/auth/providers/{name}/callback` … */
 export function federationHandlers(services: ProviderRouteDependencies): Readonly<Record<string, GatewayHandler>> {
   const commonMethods = methodsByPath(withoutCaching(commonRoutes(services)));
   const providerMethods = methodsByPath(withoutCaching({ ...signInRoutes(services), ...signOutRoutes(services) }));
@@ -118,7 +118,7 @@ export function signInRoutes(services: ProviderRouteDependencies): GatewayRoutes
         return seeOther(address, headers);
       },
     },
-    // POST with a CSRF token: otherwise an attacker could link an identity to another user's account.
+    // This is POST with a CSRF token: otherwise an attacker could link an identity to another user's account.
     link: {
       POST: async (request) => {
         const { userId } = await authenticateUser(request, services);
@@ -160,13 +160,13 @@ async function startAtProvider(
   return { address: url, headers: { "Set-Cookie": setBrowserCookie(browser, { isPosted }) } };
 }
 
-/** From the page's form or a JSON body. */
+/** Reads the code from the page's form or a JSON body. */
 async function readCode(request: GatewayRequest): Promise<string> {
   if (prefersHtml(request.headers)) return requireFields(await readForm(request), ["code"]).code;
   return (await readFields(request, { code: TEXT })).code;
 }
 
-/** Ends the session here and at the provider. */
+/** Routes that end the session here and at the provider. */
 export function signOutRoutes(services: ProviderRouteDependencies): GatewayRoutes {
   const { federation, accounts } = services;
 
@@ -199,13 +199,13 @@ export function signOutRoutes(services: ProviderRouteDependencies): GatewayRoute
   };
 }
 
-/** The sign-out here succeeds even if the provider is unavailable. */
+/** Ignores an unavailable provider: the sign-out here succeeds anyway. */
 function ignoreUnavailable(error: unknown): null {
   if (toHttpError(error).status < 500) throw error;
   return null;
 }
 
-/** `?redirect_to=https://app.example.com/&mode=token&code_challenge=…` */
+/** Reads `?redirect_to=https://app.example.com/&mode=token&code_challenge=…`. */
 function readSignInOptions({ rawQuery }: Pick<GatewayRequest, "rawQuery">): RequestedSignIn {
   const query = new URLSearchParams(rawQuery);
   const mode = SIGN_IN_MODES.find((each) => each === (query.get("mode") ?? "session"));
@@ -230,7 +230,7 @@ async function readCallbackRequest(request: GatewayRequest): Promise<CallbackReq
   return { query: request.rawQuery, form };
 }
 
-/** `/auth/providers/example/callback` -> `example` and `callback` */
+/** Splits the path: `/auth/providers/example/callback` -> `example` and `callback`. */
 function pathSegments({ path }: Pick<GatewayRequest, "path">): string[] {
   return path.slice(PROVIDERS_PATH.length).split("/").slice(1);
 }
@@ -239,18 +239,18 @@ function providerName(request: GatewayRequest): string {
   return pathSegments(request)[0]!;
 }
 
-/** The secret that binds a sign-in to the browser that started it; "" without a valid cookie. */
+/** Reads the secret that binds a sign-in to the browser that started it; "" without a valid cookie. */
 function readBrowserSecret({ headers }: Pick<GatewayRequest, "headers">): string {
   const value = readCookie(headers.cookie, BROWSER_COOKIE);
   return value !== null && /^[\w-]{43}$/.test(value) ? value : "";
 }
 
-/** The browser's secret, or a new one. All tabs share it. */
+/** Returns the browser's secret, or a new one. All tabs share it. */
 function getBrowserSecret(request: Pick<GatewayRequest, "headers">): string {
   return readBrowserSecret(request) || generateSecret();
 }
 
-/** Browsers do not send Lax cookies with the cross-site POST of a SAML provider. */
+/** Sets the cookie. Browsers do not send Lax cookies with the cross-site POST of a SAML provider. */
 function setBrowserCookie(browser: string, { isPosted }: { readonly isPosted: boolean }): string {
   return `${BROWSER_COOKIE}=${browser}; ${BROWSER_COOKIE_ATTRIBUTES}; SameSite=${isPosted ? "None" : "Lax"}`;
 }

@@ -14,7 +14,7 @@ import { redirectToClient } from "./auth-v1/client-redirect.ts";
 import { alert, type RejectedForm, renderForm } from "./pages/form-page.ts";
 import { ACCOUNT_PATH, CODE_FIELD, continuePage, SIGN_IN_PATH, signedInContent } from "./pages/sign-in-pages.ts";
 
-/** The response to the browser at the end of a sign-in. */
+/** Returns the response to the browser at the end of a sign-in. */
 export function respondToSignIn(request: GatewayRequest, result: SignInResult, render: RenderPage): GatewayResponse {
   switch (result.kind) {
     case "session": {
@@ -44,8 +44,8 @@ export function respondToSignIn(request: GatewayRequest, result: SignInResult, r
 }
 
 /**
- * Browsers do not send Strict cookies after redirects from another site, so the target page would not see the new session.
- * In that case, return a page of this site that navigates to the target.
+ * Redirects to the target page. Browsers do not send Strict cookies after redirects from another site, so the page would not see the
+ * new session. In that case, returns a page of this site that navigates to the target.
  */
 function redirectWithSession(
   { headers: requestHeaders }: GatewayRequest,

@@ -48,7 +48,7 @@ async function getBucket({ parameters, rows }: StorageRequest) {
   return jsonResponse(200, shownBucket(await findBucket(parameters.bucket!, rows)));
 }
 
-/** A page in the order of names. */
+/** Finds a page of buckets, in the order of names. */
 export function findBuckets(rows: StorageRows, { count, skipped }: { count: number; skipped: number }) {
   return rows.read<BucketRow>(FIND_BUCKETS, [null, null, "name", "false", String(count), String(skipped)]);
 }
@@ -61,7 +61,7 @@ export async function findBucket(id: string, rows: StorageRows): Promise<BucketR
 
 type BucketRow = Readonly<Record<string, unknown>> & { readonly id: string; readonly created_at: string };
 
-/** With the columns of Supabase. */
+/** Returns a bucket with Supabase's columns. */
 function shownBucket(row: BucketRow) {
   const { owner_id, avif_autodetection: _unused, max_bytes: _bytes, max_bytes_of_owner: _ofOwner, ...bucket } = row;
   return { ...bucket, owner: bucket.owner ?? owner_id ?? "" };
@@ -120,7 +120,7 @@ async function emptyBucket({ parameters, rows }: StorageRequest) {
   return jsonResponse(200, { message: "Successfully emptied" });
 }
 
-/** The settings of a bucket, as parameters; null: not given. */
+/** Reads the settings of a bucket, as parameters; null if they are missing. */
 function readTerms(body: JsonBody) {
   const { public: isPublic, file_size_limit: limit, allowed_mime_types: types } = body;
   if (isPublic !== undefined && isPublic !== null && typeof isPublic !== "boolean")
@@ -134,7 +134,7 @@ function readTerms(body: JsonBody) {
 
 const UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 };
 
-/** `20GB`, or a number of bytes. */
+/** Parses `20GB`, or a number of bytes. */
 function parseSize(limit: unknown): number {
   if (typeof limit === "number" && Number.isSafeInteger(limit) && limit >= 0) return limit;
   const [, digits, unit] = /^(\d{1,9}(?:\.\d{1,3})?)\s*(gb|mb|kb|b)?$/i.exec(String(limit)) ?? [];
@@ -143,7 +143,7 @@ function parseSize(limit: unknown): number {
   return Math.floor(Number(digits) * UNITS[(unit ?? "b").toLowerCase()]!);
 }
 
-/** `image/png`, `image/*` or a whole `*`. */
+/** A media type: `image/png`, `image/*` or a whole `*`. */
 const MEDIA_TYPE = /^(\*|[a-z0-9!#$&^_.+-]{1,127})\/(\*|[a-z0-9!#$&^_.+-]{1,127})$/i;
 
 function readTypes(types: unknown): readonly string[] {
@@ -155,7 +155,7 @@ function readTypes(types: unknown): readonly string[] {
   return types as string[];
 }
 
-/** Null for null and for an empty list, which both mean all types. */
+/** Makes the SQL of an array of types; null for null and for an empty list, which both mean all types. */
 function typesOf(parameter: string): string {
   return `(select pg_catalog.array_agg(value) from pg_catalog.json_array_elements_text(${parameter}::pg_catalog.json) as value)`;
 }

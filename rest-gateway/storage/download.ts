@@ -15,7 +15,7 @@ export function downloadRoutes({
   const asCaller: StorageHandler = async (request) => {
     const address = addressOf(request);
     const row = await request.rows.find(address).catch((error) => {
-      // Everybody may read what a public bucket has.
+      // Everybody may read the objects of a public bucket.
       return request.rows.findPublic(address).catch(() => {
         throw error;
       });
@@ -36,16 +36,16 @@ export function downloadRoutes({
 }
 
 export type SendOptions = {
-  /** Whether shared caches may keep it. */
+  /** `public` if shared caches may keep the response. */
   readonly cache: "public" | "private";
-  /** When the address ends, in seconds since 1970. */
+  /** The time when the address expires, in seconds since 1970. */
   readonly expires?: number;
 };
 
-/** What is sent of a content. */
+/** The part of a content that is sent. */
 type ChosenPart = {
   readonly status: number;
-  /** Null: headers only. */
+  /** The part; null for headers only. */
   readonly part: BytePart | null;
   readonly headers: Readonly<Record<string, string>>;
 };
@@ -85,7 +85,7 @@ function chooseResponse(request: MatchedRequest, row: ObjectRow, bytes: number, 
   return selectPart(request, tag, bytes, described);
 }
 
-/** The range that the request asks for, or all. */
+/** Returns the range that the request selects, or all. */
 export function selectPart(
   { headers }: MatchedRequest,
   tag: string,
@@ -126,18 +126,18 @@ export function cacheHeaders(
 /** Types of which no browser runs a script with the rights of this site. */
 const INERT =
   /^(?:(?:image|audio|video|font)\/(?!.*(?:xml|svg))|text\/(?:plain|csv|css)$|application\/(?:octet-stream|pdf|json|zip|gzip)$)/i;
-/** Types that consist of others. */
+/** The types that consist of others. */
 const CONTAINER = /^(?:multipart|message)\//i;
 const OPAQUE_TYPE = "application/octet-stream";
 
 export function contentHeaders(sent: string): Record<string, string> {
   const { type, essence } = readMediaType(sent);
   return {
-    // As Supabase's service: a page is shown as its source.
+    // As in Supabase's service, a page is shown as its source.
     "Content-Type": /html/i.test(essence) ? "text/plain" : type,
     "Accept-Ranges": "bytes",
     "X-Content-Type-Options": "nosniff",
-    // Files are shown in pages of other sites.
+    // Pages of other sites may show the files.
     "Cross-Origin-Resource-Policy": "cross-origin",
     ...(!INERT.test(essence) && {
       "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
@@ -145,7 +145,7 @@ export function contentHeaders(sent: string): Record<string, string> {
   };
 }
 
-/** As a client of S3 has set them. */
+/** Returns the headers that a client of S3 has set. */
 export function sentHeaders({ metadata }: Pick<ObjectRow, "metadata">): Record<string, string> {
   const { contentDisposition, contentEncoding, contentLanguage } = metadata ?? {};
   return {
@@ -160,7 +160,7 @@ export function downloadHeaders({ query }: MatchedRequest): Record<string, strin
   return download === null ? {} : { "Content-Disposition": dispositionOf(download) };
 }
 
-/** The type of the row, which anybody may have written whom a policy lets. */
+/** Reads the type of the row, which anybody whom a policy permits may have written. */
 function readMediaType(type: string): { readonly type: string; readonly essence: string } {
   const [, essence] = /^\s*([a-z]+\/[\w!#$&^.+-]+)\s*(?:;|$)/i.exec(type) ?? [];
   const isReadable = essence !== undefined && !CONTAINER.test(essence);
@@ -173,5 +173,5 @@ function dispositionOf(name: string): string {
   return `attachment; filename=${encoded}; filename*=UTF-8''${encoded};`;
 }
 
-/** The writer sends the headers, with the length of the whole, and reads nothing. */
+/** A body for HEAD: the writer sends the headers, with the whole length, and reads nothing. */
 export async function* headOnly(): BodyStream {}

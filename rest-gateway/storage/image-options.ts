@@ -1,7 +1,7 @@
 import type { ImageOptions } from "#files";
 import { storageError } from "./storage-error.ts";
 
-/** As Supabase's service: larger ones are taken for the largest. */
+/** The maximum side, as in Supabase's service: larger values are reduced to it. */
 const MAX_SIDE = 2500;
 const RESIZE_MODES = ["cover", "contain", "fill"] as const;
 const FORMATS = ["origin", "avif", "webp"] as const;
@@ -10,7 +10,7 @@ const USUAL_QUALITY = 80;
 /** The options as the client has sent them, by name. */
 export type SentImageOptions = Readonly<Record<string, unknown>>;
 
-/** `webp` where the client reads it and no format is asked for. */
+/** Reads the options; `webp` is the default format if the client accepts it. */
 export function readImageOptions(sent: SentImageOptions, accept: string | undefined): ImageOptions {
   const { format } = checkImageOptions(sent);
   return {
@@ -22,7 +22,7 @@ export function readImageOptions(sent: SentImageOptions, accept: string | undefi
   };
 }
 
-/** Returns those that are known; throws if one of them has no value that it can have. */
+/** Returns the known options; throws if one of them has an invalid value. */
 export function checkImageOptions(sent: SentImageOptions): SentImageOptions {
   const { width, height, resize, format, quality } = sent;
   readSide(sent, "width");
@@ -39,7 +39,7 @@ function notAllowed(name: string) {
   return storageError("InvalidRequest", `${name} must be equal to one of the allowed values`);
 }
 
-/** 0 leaves it open, as no value does. */
+/** Reads a side; null for 0 and for a missing value, which leave it open. */
 function readSide(sent: SentImageOptions, name: "width" | "height"): number | null {
   const side = readNumber(sent, name);
   return side === null || side === 0 ? null : Math.min(side, MAX_SIDE);

@@ -24,11 +24,11 @@ import {
 } from "./storage-request.ts";
 
 const MAX_SOURCE_BYTES = 25 * 1024 * 1024;
-/** As Supabase's service says it. */
+/** The message of Supabase's service. */
 const UNSUPPORTED = "The source image is invalid or unsupported for rendering";
 const TOO_MANY_PIXELS = "The source image resolution is too large to process";
 const TOO_MANY_BYTES = "The source image file is too large to process";
-/** Of the four threads that Node has for files, name resolution and passwords, two stay free. */
+/** The number of images at once. Node has four threads for files, name resolution and passwords, of which two stay free. */
 const CONCURRENCY = 2;
 const MAX_WAITING = 100;
 const MAX_WAITING_OF_CALLER = 50;
@@ -86,7 +86,7 @@ function makeRendering(store: FileStore) {
   };
 }
 
-/** Of the content and what is made of it. */
+/** Returns the tag of the content and its options. */
 function tagOf({ content }: ObjectRow, options: ImageOptions): string {
   const digest = createHash("sha256")
     .update(JSON.stringify([content, options]))

@@ -18,7 +18,7 @@ export const listRoutes: StorageRoutes = {
 
 const SORT_COLUMNS = ["name", "updated_at", "created_at", "last_accessed_at"];
 
-/** A page by offset; names are those within the folder. */
+/** Lists a page by offset; names are those within the folder. */
 async function listFolder(request: StorageRequest) {
   const body = await readJsonBody(request);
   const prefix = optionalText(body, "prefix") ?? "";
@@ -41,7 +41,7 @@ async function listFolder(request: StorageRequest) {
   return jsonResponse(200, await request.rows.read(text, values));
 }
 
-/** By the name within its folder. */
+/** Returns an entry with its name within its folder. */
 function shownEntry({ id, name, updated_at, created_at, last_accessed_at, metadata, user_metadata }: ObjectRow) {
   const entry = name.slice(name.lastIndexOf("/") + 1);
   return { name: entry, id, updated_at, created_at, last_accessed_at, metadata, user_metadata };
@@ -56,7 +56,7 @@ export type ListedEntry = {
 
 type Cursor = { readonly entry: string; readonly at?: string | undefined };
 
-/** A page by cursor; names are whole. */
+/** Lists a page by cursor; names are whole. */
 async function listPage(request: StorageRequest) {
   const body = await readJsonBody(request);
   const limit = wholeNumber(body, "limit", { least: 1, most: 1000, usual: 1000 });
@@ -118,7 +118,7 @@ function readCursor(text: string | null): Cursor | null {
     if (typeof entry === "string" && !entry.includes("\0"))
       return { entry, at: typeof at === "string" ? at : undefined };
   } catch {
-    // It is no cursor of ours.
+    // The text is not a cursor of ours.
   }
   throw storageError("InvalidRequest", "Invalid cursor");
 }

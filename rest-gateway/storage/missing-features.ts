@@ -1,12 +1,12 @@
 import { isJsonObject } from "#runtime/json";
 import { storageError } from "./storage-error.ts";
 
-/** Something that Supabase's clients can ask for, in the plural. */
+/** Makes the error for a feature of Supabase's clients, named in the plural, that does not exist here. */
 export function missingFeature(feature: string) {
   return storageError("FeatureNotEnabled", `${feature} are not supported.`);
 }
 
-/** An object has one version: a request for another is not answered with this one. */
+/** Refuses a request for another version, since an object has only one. */
 export function refuseVersions(sent: Readonly<Record<string, unknown>>): void {
   const { versionId, sourceVersionId, prefixes, versioning_status: status, noncurrentVersions, deleteMarkers } = sent;
   const asksForVersions =

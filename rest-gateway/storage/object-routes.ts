@@ -58,7 +58,7 @@ function shownInfo({ id, name, version, bucket_id, content, metadata, user_metad
     last_modified: times.updated_at,
     created_at: times.created_at,
   };
-  // Of the object, not of this text: clients compare them by HEAD.
+  // These headers describe the object, not this text: clients compare them by HEAD.
   const headers = {
     ...(content !== null && { ETag: `"${content}"` }),
     "Last-Modified": new Date(times.updated_at).toUTCString(),
@@ -66,7 +66,7 @@ function shownInfo({ id, name, version, bucket_id, content, metadata, user_metad
   return jsonResponse(200, info, headers);
 }
 
-/** The bytes stay where they are: only the row changes. */
+/** Moves the row; the bytes stay in their place. */
 async function move(request: StorageRequest) {
   const { from, to } = await readTransfer(request);
   if (to.bucket !== from.bucket) await checkTarget(request, to, (await request.rows.find(from)).metadata ?? {});
@@ -104,7 +104,7 @@ async function copy(request: StorageRequest) {
   const { content } = source;
   const id = await rows.transact(async (run) => {
     await putObject(run, object);
-    // Its size is known.
+    // The size is 0, because the content's size is known.
     await keepFile(run, content, 0);
     return nameContent(run, to, content);
   });
@@ -118,7 +118,7 @@ async function copy(request: StorageRequest) {
   });
 }
 
-/** Throws unless the bucket accepts an object as it is: its types and sizes hold for whatever comes into it. */
+/** Throws unless the bucket accepts an object unchanged: its types and sizes apply to every new object. */
 export async function checkTarget(
   { rows }: Pick<StorageRequest, "rows">,
   { bucket }: ObjectAddress,
@@ -167,7 +167,7 @@ async function removeAll(request: StorageRequest) {
   return jsonResponse(200, removed.map(shownRow));
 }
 
-/** Without the names of contents, which are nobody's business. */
+/** Returns the row without the name of its content, which is internal. */
 function shownRow({ content: _content, ...row }: ObjectRow) {
   return row;
 }

@@ -5,7 +5,7 @@ import type { Statement, StatementContext } from "#postgres/statement";
 import { isJsonObject, parseJsonExactly } from "#runtime/json";
 import { explainStorageError, storageError } from "./storage-error.ts";
 
-/** The row of an object, as SQL writes it. */
+/** The row of an object, as SQL prints it. */
 export type ObjectRow = {
   readonly id: string;
   readonly name: string;
@@ -18,7 +18,7 @@ export type ObjectRow = {
   readonly created_at: string;
   readonly updated_at: string;
   readonly last_accessed_at: string;
-  /** Null: a row that was not written by an upload. */
+  /** The hash of the content; null for a row that was not written by an upload. */
   readonly content: string | null;
 };
 
@@ -31,7 +31,7 @@ export type ObjectMetadata = Readonly<{
   lastModified?: string;
   contentLength?: number;
   httpStatusCode?: number;
-  /** As a client of S3 has sent them; with `undefined`, a copy leaves them out. */
+  /** The headers that a client of S3 has sent; with `undefined`, a copy leaves them out. */
   contentDisposition?: string | undefined;
   contentEncoding?: string | undefined;
   contentLanguage?: string | undefined;
@@ -62,7 +62,7 @@ export type StorageCaller = { readonly request: GatewayRequest; readonly caller:
 export class StorageRows {
   readonly #database: Database;
   readonly #context: StatementContext;
-  /** The same caller, without replicas. */
+  /** The context of the same caller, without replicas. */
   readonly #ofPrimary: StatementContext;
 
   constructor(database: Database, context: StatementContext) {
@@ -72,12 +72,12 @@ export class StorageRows {
     this.#ofPrimary = ofPrimary;
   }
 
-  /** Rows of a function, as JSON. */
+  /** Reads the rows of a function, as JSON. */
   read<T>(text: string, values: readonly (string | null)[]): Promise<T[]> {
     return this.#read(this.#context, { text, values });
   }
 
-  /** Rows of a function that only the service calls, as JSON. */
+  /** Reads the rows of a function that only the service calls, as JSON. */
   readAsService<T>(text: string, values: readonly (string | null)[]): Promise<T[]> {
     return this.#read(this.#ofPrimary, { text, values }, BECOME_LOGIN);
   }
@@ -91,7 +91,7 @@ export class StorageRows {
     }
   }
 
-  /** A replica may lack what another caller, or this one through another gateway, has just uploaded: the primary is asked for it. */
+  /** Reads an object. A replica may lack a recent upload of another caller, or of this one through another gateway: then the primary is read. */
   async #readObject(statement: Statement): Promise<ObjectRow> {
     let [row] = await this.#read<ObjectRow>(this.#context, statement);
     if (!row && this.#context.readYourWrites) [row] = await this.#read<ObjectRow>(this.#ofPrimary, statement);
@@ -114,7 +114,7 @@ export class StorageRows {
     }
   }
 
-  /** The object, if the caller may read it. */
+  /** Finds the object, if the caller may read it. */
   find({ bucket, name }: ObjectAddress): Promise<ObjectRow> {
     return this.#readObject({ text: FIND_OBJECTS, values: [bucket, JSON.stringify([name])] });
   }
@@ -125,8 +125,9 @@ export class StorageRows {
   }
 
   /**
-   * The object as it is on the primary, if the caller may read it: for signed addresses, which name the version of the object. Nobody's own
-   * write is known by such an address, so that a replica may not have it yet.
+   * Finds the object on the primary, if the caller may read it: for signed addresses, which name the version of the object. Such an
+   * address
+   * does not tell the position of the write, so a replica may not have it yet.
    */
   async findCurrent({ bucket, name }: ObjectAddress): Promise<ObjectRow> {
     const [row] = await this.findAllCurrent(bucket, [name]);
@@ -139,20 +140,20 @@ export class StorageRows {
     return (await this.#read<ObjectRow>(this.#ofPrimary, statement)).map(withUsableMetadata);
   }
 
-  /** An object of a public bucket, whoever asks. On the primary, because caches would keep what a replica has of before. */
+  /** Finds an object of a public bucket for any caller, on the primary, because caches would keep an older version from a replica. */
   async findPublic({ bucket, name }: ObjectAddress): Promise<ObjectRow> {
     const [row] = await this.readAsService<ObjectRow>(PUBLIC_OBJECT, [bucket, name]);
     if (!row) throw storageError("NoSuchKey");
     return withUsableMetadata(row);
   }
 
-  /** Which object there is, for a caller who may replace it; null if the name is free. */
+  /** Returns the version of the object, for a caller who may replace it; null if the name is free. */
   async versionOf({ bucket, name }: ObjectAddress): Promise<ObjectVersion | null> {
     const [found] = await this.readAsService<ObjectVersion>(OBJECT_VERSION, [bucket, name]);
     return found ?? null;
   }
 
-  /** Throws unless the bucket exists. Everybody may know what can be uploaded to it. */
+  /** Returns the limits of the bucket, which are public. Throws unless it exists. */
   async termsOf(bucket: string): Promise<BucketTerms> {
     const [terms] = await this.readAsService<BucketTerms>(BUCKET_TERMS, [bucket]);
     if (!terms) throw storageError("NoSuchBucket");
@@ -188,16 +189,16 @@ export async function putObject(run: RunStatement, object: NewObject, expected: 
   if (expected.version && !(await holdObject(run, object, expected.version))) throw objectHasChanged();
   await run(putStatement(object));
   if (!expected.content) return;
-  // The row is locked, and has its former content until the new one is named.
+  // The row is locked, and has its old content until it names the new one.
   const { rows } = await run({ text: FIND_OBJECTS, values: [object.bucket, JSON.stringify([object.name])] });
   const found = rows[0] && parseRow<ObjectRow>(rows[0][0]);
   if (found?.content !== expected.content) throw storageError("PreconditionFailed");
 }
 
-/** What the object must be that is replaced. */
+/** The expected state of the object that is replaced. */
 export type ExpectedObject = { readonly content?: string | null; readonly version?: ObjectVersion | null };
 
-/** Keeps the object from being changed until the transaction ends. False: it is another one. */
+/** Locks the object against changes until the transaction ends. Returns false if it is another version. */
 async function holdObject(
   run: RunStatement,
   { bucket, name }: ObjectAddress,
@@ -216,12 +217,12 @@ export function objectHasChanged() {
   return storageError("InvalidSignature", "The object has changed since the address was signed; sign a new one");
 }
 
-/** Notes the content, and waits while it is being deleted. Publish it then, before the object names it. */
+/** Records the content, and waits while it is being deleted. The caller must publish it then, before the object names it. */
 export async function keepFile(run: RunStatement, hash: string, bytes: number): Promise<void> {
   await asLogin(run)({ text: "select content_service.keep_file($1, $2)", values: [hash, String(bytes)] });
 }
 
-/** Returns the id of the object. */
+/** Sets the content of the object. Returns its id. */
 export async function nameContent(run: RunStatement, { bucket, name }: ObjectAddress, hash: string): Promise<string> {
   const text = "select id::pg_catalog.text from content_service.name_content($1, $2, $3) as id";
   const { rows } = await asLogin(run)({ text, values: [bucket, name, hash] });
@@ -230,7 +231,7 @@ export async function nameContent(run: RunStatement, { bucket, name }: ObjectAdd
   return id;
 }
 
-/** The second time, the object is there and is replaced. */
+/** Builds the statement. With `times` 2 it puts the object twice: the second time, the object exists and is replaced. */
 function putStatement(
   { bucket, name, owner, metadata, userMetadata, version, replaces }: NewObject,
   times: 1 | 2 = 1,
@@ -283,7 +284,7 @@ const HEADER_MEMBERS: ReadonlySet<string> = new Set([
   ...["mimetype", "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage"],
 ]);
 
-/** Who may write rows writes any metadata: without members that cannot be headers of a response. */
+/** Removes metadata that cannot be headers of a response, because a writer of rows can write any metadata. */
 function withUsableMetadata(row: ObjectRow): ObjectRow {
   if (!isJsonObject(row.metadata)) return { ...row, metadata: null };
   const isUsable = ([name, value]: [string, unknown]) => !HEADER_MEMBERS.has(name) || isHeaderText(value);

@@ -2,7 +2,7 @@ import { CredentialError, type CredentialErrorReason } from "#accounts/identity"
 import { errorHeaders, toHttpError } from "#http";
 import { storageError } from "./storage-error.ts";
 
-/** What Supabase's storage service says, and clients look for; of other reasons, our message. */
+/** The messages of Supabase's storage service, which clients search for; other reasons have our message. */
 const MESSAGES: Partial<Readonly<Record<CredentialErrorReason, string>>> = {
   keyUnknown: "signature verification failed",
   signatureInvalid: "signature verification failed",

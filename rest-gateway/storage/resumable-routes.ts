@@ -18,7 +18,7 @@ const METHODS = [
 
 const routesOf = (base: string) => METHODS.map((method) => method.replace("{base}", base));
 
-/** The signature of the address gives the right, and everybody may ask what the server can do. */
+/** Routes without credentials: the signature of the address gives the right, and everybody may query the server's capabilities. */
 export const OPEN_RESUMABLE_ROUTES = [
   ...routesOf(SIGNED_PATH),
   ...routesOf(PATH).filter((route) => route.startsWith("OPTIONS ")),
@@ -28,7 +28,7 @@ export const OPEN_RESUMABLE_ROUTES = [
 export function resumableRoutes(
   services: Pick<ResumableServices, "store" | "keys" | "signers" | "config">,
 ): StorageRoutes {
-  // Of requests to this process. Two processes that write to the same upload write the same bytes.
+  // The lock of requests to this process. Two processes that write to the same upload write the same bytes.
   let locker: Locker | null = null;
   const handle =
     (base: string): StorageHandler =>
@@ -59,7 +59,7 @@ function toWebRequest(request: StorageRequest): WebRequest {
   });
 }
 
-/** What the gateway says for all interfaces. */
+/** Headers that the gateway sets for all interfaces. */
 const OWN_HEADERS: ReadonlySet<string> = new Set(["access-control-allow-origin", "content-length"]);
 
 async function toGatewayResponse(response: Response): Promise<GatewayResponse> {

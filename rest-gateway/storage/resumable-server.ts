@@ -10,23 +10,23 @@ import { beginUpload, endUpload, quotaOf } from "./unfinished-rows.ts";
 import { checkRight, keepObject, signedRight, termsOf, type UploadRight } from "./upload.ts";
 import { checkType, describe, NO_CACHE, readUserMetadata, singleLine } from "./upload-body.ts";
 
-/** What is known about an upload between its requests. */
+/** The state of an upload between its requests. */
 type ResumableUpload = {
   readonly address: ObjectAddress;
   readonly right: UploadRight;
-  /** Absent until the client knows it. */
+  /** The size; absent until the client knows it. */
   readonly size?: number;
   readonly sent: SentMetadata;
   readonly createdAt: string;
   readonly isFinished?: boolean;
 };
 
-/** `Upload-Metadata`, as clients of Supabase send it. */
+/** The values of `Upload-Metadata`, as clients of Supabase send it. */
 type SentMetadata = Readonly<Record<string, string | null>>;
 
 export type ResumableServices = Pick<StorageServices, "store" | "keys" | "signers" | "config"> & {
   readonly locker: Locker;
-  /** Where uploads are created. */
+  /** The path at which uploads are created. */
   readonly path: string;
 };
 
@@ -34,16 +34,16 @@ const LIFETIME_MS = 24 * 3_600_000;
 
 export type ResumableServer = {
   readonly server: Server;
-  /** What the gateway explains. */
+  /** The error that the gateway explains. */
   failure: unknown;
 };
 
 export const makeLocker = () => new MemoryLocker();
 
-/** An upload of one caller: of the signer, if the address is signed. */
+/** An upload of one caller, who is the signer if the address is signed. */
 type ResumableRequest = { readonly request: StorageRequest; readonly signature: VerifiedSignature | null };
 
-/** The protocol for one request, whose caller's policies decide. */
+/** Opens the protocol for one request, whose caller's policies decide. */
 export async function openResumableServer(sent: StorageRequest, services: ResumableServices): Promise<ResumableServer> {
   const { store, locker, path } = services;
   const signature = await readSignature(sent, services);
@@ -80,7 +80,7 @@ export async function openResumableServer(sent: StorageRequest, services: Resuma
   return opened;
 }
 
-/** Before a byte is received: who may not upload fills no disk. */
+/** Checks an upload before a byte is received, so that a caller who may not upload does not fill the disk. */
 async function admitUpload(
   { request, signature }: ResumableRequest,
   sent: SentMetadata,
@@ -103,7 +103,7 @@ async function admitUpload(
   return { address, right, sent, createdAt: new Date().toISOString() };
 }
 
-/** An upload belongs to the caller who has begun it, and goes on as long as policies let that caller. */
+/** Checks the caller: an upload belongs to the caller who has begun it, and goes on as long as policies permit. */
 async function checkAccess(
   { request, signature }: ResumableRequest,
   { address, right, isFinished }: ResumableUpload,
@@ -117,7 +117,7 @@ async function checkAccess(
   if (!isFinished) await checkRight(request.rows, address, right);
 }
 
-/** Of the routes below `/sign`; null at the others. */
+/** Reads the signature of the routes below `/sign`; null for the others. */
 async function readSignature(
   { path, headers, method }: StorageRequest,
   services: ResumableServices,
@@ -149,16 +149,16 @@ async function finish(
   try {
     await keepObject(rows, address, right, { draft, metadata, userMetadata }, { uploadId: id });
   } catch (error) {
-    // It would be refused again.
+    // A repetition would be refused again.
     if (error instanceof HttpError && error.status < 500) await datastore.remove(id);
     throw error;
   }
-  // Clients that have missed the response find it complete.
+  // Clients that have missed the response find the upload complete.
   await uploads.replace(id, { ...upload, size: draft.bytes, isFinished: true });
   await uploads.empty(id);
 }
 
-/** Until the object is committed the last byte counts as missing: a client that has sent all takes the upload for complete. */
+/** Counts the last byte as missing until the object is committed: a client that has sent all regards the upload as complete. */
 function missesLast(received: number, size: number | undefined): number {
   return size === undefined ? received : Math.min(received, Math.max(size - 1, 0));
 }
@@ -188,7 +188,7 @@ class UploadStore extends DataStore {
     return found.about;
   }
 
-  /** Of no upload, for a client that asks what the server can do: the largest file that there is. */
+  /** Returns the limit of an upload; without an upload, for a client that queries the server's capabilities, that of all files. */
   async maxBytesOf(id: string | null): Promise<number> {
     if (this.created === null && id === null) return this.#config.storageFileBytes;
     const { address } = this.created ?? (await this.find(id!));
@@ -241,13 +241,13 @@ class UploadStore extends DataStore {
     return LIFETIME_MS;
   }
 
-  /** The bytes count before they are received, for the caller and for the bucket. */
+  /** Reserves bytes before they are received, for the caller and for the bucket. */
   async #reserve(id: string, address: ObjectAddress, bytes: number): Promise<void> {
     const maxBytes = await this.maxBytesOf(id);
     await beginUpload(this.#request, { id, address, caller: "", about: {}, bytes, maxBytes });
   }
 
-  /** More than was announced: what there is no room for is not kept. */
+  /** Reserves more bytes than announced, and removes the upload if there is no room for them. */
   async #reserveReceived(id: string, address: ObjectAddress, bytes: number): Promise<void> {
     try {
       await this.#reserve(id, address, bytes);

@@ -53,7 +53,7 @@ export function signRoutes(services: Pick<StorageServices, "keys" | "signers">):
   };
 }
 
-/** Null: the object as it is. */
+/** Reads the image options; null for the object as it is. */
 function readTransform({ transform }: JsonBody): SentImageOptions | null {
   if (transform === undefined) return null;
   if (!isJsonObject(transform)) throw storageError("InvalidRequest", "body/transform must be object");

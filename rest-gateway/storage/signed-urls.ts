@@ -13,23 +13,22 @@ import { isSameObject, type ObjectAddress, type ObjectRow, type ObjectVersion } 
 import { storageError } from "./storage-error.ts";
 import { addressOf, type StorageRequest } from "./storage-request.ts";
 
-/** What a signed address is for: none can be used as another, and none is a token of the API. */
+/** The purpose of a signed address: none can be used for another one, and none is a token of the API. */
 type Purpose = "storage:download" | "storage:upload" | "storage:image";
 
-/** What the services of signed addresses are. */
+/** The dependencies of signed addresses. */
 export type SigningServices = { readonly keys: TokenKeys; readonly signers: Signers };
 
 type SignedClaims = {
   readonly url: string;
   readonly exp: number;
-  /** Who has signed it. */
   readonly signer: string;
-  /** The object that there was; null if the name was free. */
+  /** The object at the time of signing; null if the name was free. */
   readonly object: ObjectVersion | null;
   readonly transformations?: string;
 };
 
-/** A signature that is ours, and the signer as it is now. */
+/** A valid signature, with the current state of the signer. */
 export type VerifiedSignature = SignedClaims & { readonly caller: Caller };
 
 const LONGEST_SECONDS = 10 * 365 * 86_400;
@@ -53,7 +52,7 @@ export async function openSigning(caller: Caller, { keys, signers }: SigningServ
   };
 }
 
-/** Throws unless we have signed the token for this purpose, its time has not passed, and its signer stands. */
+/** Throws unless we have signed the token for this purpose, it has not expired, and its signer is still valid. */
 export async function verifySignedToken(
   purpose: Purpose,
   token: string | null,
@@ -67,7 +66,7 @@ export async function verifySignedToken(
   return { ...claims, caller };
 }
 
-/** Addresses of version 0.2.0 name no signer: they are refused. */
+/** Returns true if the address names its signer. Those of version 0.2.0 do not, and are refused. */
 function hasSigner(claims: Readonly<Record<string, unknown>>): claims is SignedClaims {
   const { exp, signer, object } = claims;
   return typeof exp === "number" && typeof signer === "string" && (object === null || isJsonObject(object));
@@ -82,12 +81,12 @@ async function openSigner(signer: string, signers: Signers): Promise<Caller | nu
   }
 }
 
-/** Throws if the signature is one of another address. */
+/** Throws if the signature belongs to another address. */
 export function requireAddress({ url }: Pick<SignedClaims, "url">, { bucket, name }: ObjectAddress): void {
   if (url !== `${bucket}/${name}`) throw storageError("InvalidSignature", "The url do not match the signature");
 }
 
-/** The object of a signed address, if it is still that one and the signer may read it. */
+/** Finds the object of a signed address, if it is still the same version and the signer may read it. */
 export async function findSigned(
   purpose: Purpose,
   request: StorageRequest,

@@ -2,7 +2,7 @@ import pg from "pg";
 import { ContentTooLarge, StoreFull, TooManyUploads } from "#files";
 import { errorHeaders, type GatewayResponse, HttpError, jsonResponse } from "#http";
 
-/** Names of errors as Supabase's storage service has them, with the status and the message. */
+/** The names of errors of Supabase's storage service, with their status and message. */
 const KNOWN = {
   AccessDenied: [403, "Unauthorized", "new row violates row-level security policy"],
   BucketAlreadyExists: [409, "Duplicate", "The resource already exists"],
@@ -42,7 +42,7 @@ export function storageError(
   });
 }
 
-/** What a rule of the database has refused. */
+/** Explains a refusal by a rule of the database. */
 export function explainStorageError(thrown: unknown): unknown {
   if (!(thrown instanceof pg.DatabaseError)) return thrown;
   switch (thrown.code) {
@@ -60,7 +60,7 @@ export function explainStorageError(thrown: unknown): unknown {
       if (thrown.constraint === "content_service_bucket_name_is_valid")
         return storageError("InvalidBucketName", undefined, { cause: thrown });
       return thrown;
-    // What the bounds of buckets and of unfinished uploads raise.
+    // The limits of buckets and of unfinished uploads raise this.
     case "PT413":
       return storageError("QuotaExceeded", thrown.message, { cause: thrown, hint: thrown.hint });
     case "PT429":
@@ -70,7 +70,7 @@ export function explainStorageError(thrown: unknown): unknown {
   }
 }
 
-/** What the file store has refused. */
+/** Explains a refusal by the file store. */
 export function explainStoreError(thrown: unknown): unknown {
   if (thrown instanceof ContentTooLarge) return storageError("EntityTooLarge", undefined, { cause: thrown });
   if (thrown instanceof TooManyUploads) {
@@ -85,7 +85,7 @@ export function explainStoreError(thrown: unknown): unknown {
 
 const FULL_DISK: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
-/** Statuses that clients of HTTP must see; the others are 400, and the body has the status, as Supabase's clients expect. */
+/** Statuses that clients of HTTP must see. Others are 400, with the status in the body, as Supabase's clients expect. */
 const PLAIN_STATUSES: ReadonlySet<number> = new Set([304, 408, 413, 416, 429, 503, 504]);
 
 export function toStorageErrorResponse(error: HttpError): GatewayResponse {

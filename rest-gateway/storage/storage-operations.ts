@@ -1,4 +1,4 @@
-/** Supabase's names of what routes do. Those that run no statement have none. */
+/** Supabase's names of the operations of routes. Routes that run no statement have none. */
 const OPERATIONS: Readonly<Record<string, string>> = {
   "GET /bucket": "storage.bucket.list",
   "POST /bucket": "storage.bucket.create",
@@ -45,7 +45,7 @@ function resumable(base: string): Readonly<Record<string, string>> {
   };
 }
 
-/** What policies and triggers learn from `storage.operation()` about a request to the route. */
+/** Returns the value of `storage.operation()` for policies and triggers in a request to the route. */
 export function operationOf(method: string, route: string): string {
   const ofMethod = `${method} ${route.slice(route.indexOf(" ") + 1)}`;
   return OPERATIONS[ofMethod] ?? OPERATIONS[route] ?? "";

@@ -13,7 +13,7 @@ import { storageError } from "./storage-error.ts";
 
 export const STORAGE_PREFIX = "/storage/v1";
 
-/** What the routes use. */
+/** The dependencies of the routes. */
 export type StorageServices = {
   readonly store: FileStore;
   readonly database: Database;
@@ -30,16 +30,16 @@ export type StorageServices = {
 export type StorageRequest = MatchedRequest & {
   readonly caller: Caller;
   readonly rows: StorageRows;
-  /** The statements of another caller: who has signed the address. */
+  /** Returns the statements of another caller, such as the signer of the address. */
   readonly rowsOf: (caller: Caller) => StorageRows;
 };
 
 export type StorageHandler = (request: StorageRequest) => Promise<GatewayResponse<ResponseBody>>;
 
-/** By method and pattern of the path. */
+/** The routes by method and pattern of the path. */
 export type StorageRoutes = Readonly<Record<string, StorageHandler>>;
 
-/** `operation` is what policies learn from `storage.operation()`. */
+/** Opens a request; policies read `operation` by `storage.operation()`. */
 export function openRequest(
   request: MatchedRequest,
   caller: Caller,
@@ -56,18 +56,18 @@ export function openRequest(
   return { ...request, caller, rows: rowsOf(caller), rowsOf };
 }
 
-/** The request of whoever has signed the address. */
+/** Returns the request as sent by the signer of the address. */
 export function asSigner(request: StorageRequest, signer: Caller): StorageRequest {
   return { ...request, caller: signer, rows: request.rowsOf(signer) };
 }
 
-/** `{bucket}` and `{path*}` of the route. */
+/** Returns the address from `{bucket}` and `{path*}` of the route. */
 export function addressOf({ parameters, query }: MatchedRequest): ObjectAddress {
   refuseVersions({ versionId: query.get("versionId") });
   return { bucket: parameters.bucket!, name: checkName(parameters.path ?? "") };
 }
 
-/** The database has this rule too; here it keeps names that no row can have from queries. */
+/** Checks a name. The database has this rule too; here it keeps names that no row can have from queries. */
 export function checkName(name: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   const isRefused = name === "" || Buffer.byteLength(name) > 1024 || /[\0-\x1f\x7f]|(^|\/)\.{1,2}(\/|$)|^\//.test(name);
@@ -75,7 +75,7 @@ export function checkName(name: string): string {
   return name;
 }
 
-/** The subject of the token, which becomes the owner of what is uploaded. */
+/** Returns the subject of the token, which becomes the owner of uploaded objects. */
 export function ownerOf({ claims }: Caller): string | null {
   return typeof claims.sub === "string" && claims.sub !== "" ? claims.sub : null;
 }
@@ -126,7 +126,7 @@ export function requiredTexts(body: JsonBody, name: string, { max }: { readonly 
   return value as string[];
 }
 
-/** A whole number within bounds; the default if it is missing. */
+/** Reads a whole number within bounds; the default if it is missing. */
 export function wholeNumber(body: JsonBody, name: string, { least, most, usual }: Bounds): number {
   const value = body[name] ?? usual;
   if (typeof value !== "number" || !Number.isInteger(value))

@@ -19,7 +19,7 @@ import {
 } from "./storage-request.ts";
 import { uploadRoutes } from "./upload.ts";
 
-/** What Supabase's clients can ask for and the service does not have. */
+/** Routes for features of Supabase's clients that the service does not have. */
 const missingFeatureRoutes: StorageRoutes = {
   ...refuse("Lifecycles of buckets", ["GET", "PUT", "DELETE"], "/bucket/{bucket}/lifecycle"),
   ...refuse("Vector buckets", ["POST"], "/vector/{operation}"),
@@ -33,7 +33,7 @@ function refuse(feature: string, methods: readonly string[], path: string): Stor
   return Object.fromEntries(methods.map((method) => [`${method} ${path}`, handle]));
 }
 
-/** `/storage/v1`, as Supabase's clients speak it. */
+/** Handles `/storage/v1`, in the protocol of Supabase's clients. */
 export function storageHandler(services: StorageServices): GatewayHandler {
   const findRoute = makeRouteFinder(storageRoutes(services));
   return (request) => {
@@ -60,18 +60,18 @@ function storageRoutes(services: StorageServices): PatternRoutes {
     "DELETE /cdn/{bucket}/{path*}": purgeCache,
   };
   const entries = Object.entries(routes).map(([name, handle]) => [name, withCaller(name, handle, services)] as const);
-  // `/object/public/{bucket}/{path*}` before `/object/{bucket}/{path*}`.
+  // Routes such as `/object/public/{bucket}/{path*}` come before `/object/{bucket}/{path*}`.
   return Object.fromEntries(entries.toSorted(([one], [other]) => literalSegments(other) - literalSegments(one)));
 }
 
-/** Contents are cached by their hashes, so none is out of date. */
+/** Purges nothing: contents are cached by their hashes, so none is out of date. */
 const purgeCache: StorageHandler = async () => jsonResponse(200, { message: "success" });
 
 function literalSegments(name: string): number {
   return name.split("/").filter((segment) => !segment.startsWith("{")).length;
 }
 
-/** The address itself gives the right, or names its signer, so credentials are not read. */
+/** Routes whose credentials are not read, because the address itself gives the right, or names its signer. */
 const OPEN_ROUTES: ReadonlySet<string> = new Set([
   ...OPEN_RESUMABLE_ROUTES,
   "GET /object/public/{bucket}/{path*}",

@@ -7,12 +7,12 @@ import { ownerOf, type StorageRequest } from "./storage-request.ts";
 export type BegunUpload = {
   readonly id: string;
   readonly address: ObjectAddress;
-  /** Who may go on with it by S3; "" for an upload by TUS. */
+  /** The caller who may continue it by S3; "" for an upload by TUS. */
   readonly caller: string;
   readonly about: unknown;
-  /** What it takes, as far as it is known. */
+  /** The size, as far as it is known. */
   readonly bytes: number;
-  /** Of the object. */
+  /** The limit of the object's size. */
   readonly maxBytes: number;
 };
 
@@ -21,12 +21,12 @@ type UploadingRequest = Pick<StorageRequest, "rows" | "caller" | "connection">;
 const BEGIN = "select null from content_service.begin_upload($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 const END = "select null from content_service.end_upload($1)";
 
-/** Whose unfinished uploads are counted together. */
+/** Returns the key by which unfinished uploads are counted together. */
 export function quotaOf({ caller, connection }: Pick<UploadingRequest, "caller" | "connection">): string {
   return quotaKey(caller, () => connection().address);
 }
 
-/** Begins an upload, or notes what is known of its size by now. Throws if the caller or the bucket has too much that is not finished. */
+/** Begins an upload, or records its size as known by now. Throws if the caller or the bucket has too much in unfinished uploads. */
 export async function beginUpload(
   request: UploadingRequest,
   { id, address, caller, about, bytes, maxBytes }: BegunUpload,
@@ -37,7 +37,7 @@ export async function beginUpload(
   ]);
 }
 
-/** It does not count any more. */
+/** Ends an upload, which then no longer counts. */
 export async function endUpload(run: RunStatement, id: string): Promise<void> {
   await asLogin(run)({ text: END, values: [id] });
 }

@@ -7,10 +7,10 @@ import { findUnstorableInJson, isJsonObject } from "#runtime/json";
 import { isHeaderText, type ObjectMetadata } from "./object-rows.ts";
 import { explainStoreError, storageError } from "./storage-error.ts";
 
-/** What an upload may be. */
+/** The permitted types and sizes of an upload. */
 export type UploadTerms = {
   readonly maxBytes: number;
-  /** Null accepts all. */
+  /** The types; null for all. */
   readonly types: readonly string[] | null;
 };
 
@@ -113,7 +113,7 @@ async function writeDraft(store: FileStore, content: AsyncIterable<Buffer>, { ma
   }
 }
 
-/** `image/*` accepts `image/png`. */
+/** Checks the type: `image/*` accepts `image/png`. */
 export function checkType(type: string, { types }: UploadTerms): void {
   if (types === null) return;
   const essence = type.split(";", 1)[0]!.trim().toLowerCase();
@@ -125,7 +125,7 @@ export function checkType(type: string, { types }: UploadTerms): void {
   if (!isAccepted) throw storageError("InvalidMimeType", `mime type ${type} is not supported`);
 }
 
-/** Throws unless they can be headers of responses. */
+/** Throws unless the values can be headers of responses. */
 function checkHeaders(sent: SentHeaders): SentHeaders {
   for (const value of Object.values(sent)) if (value !== undefined) singleLine(value);
   return sent;
@@ -152,7 +152,7 @@ export function singleLine(text: string): string {
   );
 }
 
-/** `x-metadata`: JSON as base64. Null: there is none. */
+/** Reads `x-metadata`, JSON as base64; null if it is missing. */
 export function readUserMetadataHeader({
   headers,
 }: Pick<MatchedRequest, "headers">): ReturnType<typeof readUserMetadata> {
@@ -169,7 +169,7 @@ export function readUserMetadata(text: string): Readonly<Record<string, unknown>
     const value: unknown = JSON.parse(text);
     return isJsonObject(value) ? value : null;
   } catch {
-    // As Supabase's service: what is no JSON is ignored.
+    // As in Supabase's service, invalid JSON is ignored.
     return null;
   }
 }

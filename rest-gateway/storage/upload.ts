@@ -23,7 +23,7 @@ import {
 import { endUpload } from "./unfinished-rows.ts";
 import { type ReceivedFile, receiveFile, type UploadTerms } from "./upload-body.ts";
 
-/** Supabase's service has this limit too. */
+/** The lifetime of a signed upload, the same as in Supabase's service. */
 const SIGNED_UPLOAD_SECONDS = 2 * 3600;
 const FOLDER_PLACEHOLDER = ".emptyFolderPlaceholder";
 
@@ -67,16 +67,16 @@ export function pathOf({ bucket, name }: ObjectAddress): string {
 export type UploadRight = {
   readonly owner: string | null;
   readonly replaces: boolean;
-  /** Of a signed address: the object that there was, and alone is replaced; null if the name was free, and must be. */
+  /** The object at the time of signing, which is the only one that may be replaced; null if the name was free, and must still be. */
   readonly signedFor?: ObjectVersion | null;
 };
 
-/** What a signed address lets anybody do as its signer. */
+/** Returns the right that a signed address gives to anybody, as its signer. */
 export function signedRight({ caller, object }: Pick<VerifiedSignature, "caller" | "object">): UploadRight {
   return { owner: ownerOf(caller), replaces: object !== null, signedFor: object };
 }
 
-/** The bytes are safe before the row that names them is committed. */
+/** Uploads a file: the bytes are safe before the row that names them is committed. */
 async function upload(
   request: StorageRequest,
   address: ObjectAddress,
@@ -90,14 +90,14 @@ async function upload(
   return { key: `${address.bucket}/${address.name}`, id };
 }
 
-/** Before the body is read: who may not upload fills no disk. */
+/** Checks the right before the body is read, so that a caller who may not upload does not fill the disk. */
 export async function checkRight(rows: StorageRows, address: ObjectAddress, right: UploadRight): Promise<void> {
   const { signedFor } = right;
   if (signedFor && !isSameObject(await rows.versionOf(address), signedFor)) throw objectHasChanged();
   await rows.checkUpload(newObject(address, right));
 }
 
-/** What may be uploaded there. */
+/** Returns the terms of uploads to an address. */
 export async function termsOf(
   rows: StorageRows,
   { bucket, name }: ObjectAddress,
@@ -109,11 +109,11 @@ export async function termsOf(
 }
 
 type KeepOptions = {
-  /** Throws if the object has another. */
+  /** The content that the object must have; otherwise throws. */
   readonly expectedContent?: string | null;
-  /** The upload in parts that ends with it. */
+  /** The upload in parts that this completes. */
   readonly uploadId?: string | null;
-  /** Of the object; by default a new one. */
+  /** The version of the object; by default a new one. */
   readonly version?: string;
 };
 
@@ -128,7 +128,7 @@ export async function keepObject(
   try {
     return await rows.transact(async (run) => {
       const object = { ...newObject(address, right), metadata, userMetadata, version };
-      // It does not count any more, because the object does.
+      // The upload no longer counts, because the object does.
       if (uploadId !== null) await endUpload(run, uploadId);
       await putObject(run, object, { content: expectedContent, version: right.signedFor ?? null });
       await keepFile(run, draft.hash, draft.bytes);

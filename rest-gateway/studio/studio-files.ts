@@ -8,12 +8,12 @@ import { type CompressedContent, compressContent } from "#http";
 
 export const STUDIO_PATH = "/studio";
 const APP_PATH = `${STUDIO_PATH}/app`;
-/** A file of Studio: of the edition that a page names, or as it is now. */
+/** The path of a file of Studio: in the edition that a page names, or in the current one. */
 const APP_FILE = /^\/studio\/app(?:@(?<edition>[\w-]+))?\/(?<name>.+)$/;
 const MODULES_PATH = `${STUDIO_PATH}/modules/`;
 
 const SOURCES = join(import.meta.dirname, "../../studio");
-/** `.ts` in a clone, `.js` in the built package. */
+/** The extension of modules: `.ts` in a clone, `.js` in the built package. */
 const MODULE_EXTENSION = extname(import.meta.filename);
 
 /** The packages that Studio imports; their dependencies are served too. */
@@ -34,18 +34,18 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
 };
 
-/** `from "x"`, `import "x"` and `import("x")`, of which the last is loaded later. */
+/** An import: `from "x"`, `import "x"` or `import("x")`, which is loaded later. */
 const IMPORT = /(?<keyword>\bfrom\s*|\bimport\s*(?<later>\(\s*)?)(?<quote>["'])(?<specifier>[^"'\s]+)\k<quote>/g;
 
 /** All sources of Studio at one time. */
 type Edition = {
   readonly id: string;
-  /** When each file was last modified. */
+  /** The time of the last change of each file. */
   readonly modified: ReadonlyMap<string, number>;
 };
 
 export type StudioFile = {
-  /** Compressed when it is first requested: the page needs the imports only. */
+  /** Returns the content, compressed at the first request: the page needs the imports only. */
   content(): Promise<CompressedContent>;
   /** The paths of the modules that the file needs before it runs. */
   readonly imports: readonly string[];
@@ -70,12 +70,12 @@ export class StudioFiles {
   readonly #read = new Map<string, { readonly modifiedAt: number; readonly file: Promise<StudioFile> }>();
   #edition: Edition = { id: "", modified: new Map() };
 
-  /** Null if there is no file at the path. */
+  /** Finds a file; null if there is none at the path. */
   async find(requested: string): Promise<StudioFile | null> {
     const { edition, name = null } = APP_FILE.exec(requested)?.groups ?? {};
     if (edition !== undefined && this.#edition.id === "") await this.#folder();
     const isCurrent = edition === this.#edition.id;
-    // Another gateway's edition, or an earlier one: what there is now is sent.
+    // The edition is another gateway's, or an earlier one: the current file is sent.
     const path = name === null || isCurrent ? requested : `${APP_PATH}/${name}`;
     const source = name === null ? this.#locatePackageFile(path) : this.#locate(name);
     if (source === null) return null;
@@ -89,13 +89,13 @@ export class StudioFiles {
     return file;
   }
 
-  /** The paths of modules of Studio, which are named without their extension. */
+  /** Returns the paths of modules of Studio, which are named without their extension. */
   async modulePaths(...names: readonly string[]): Promise<string[]> {
     const folder = await this.#folder();
     return names.map((name) => `${folder}/${name}${MODULE_EXTENSION}`);
   }
 
-  /** The folder of Studio's files for a new page. Its name changes with any of them, so that browsers keep them without asking. */
+  /** Returns the folder of Studio's files for a new page. Its name changes with any of them, so that browsers keep them without revalidation. */
   async #folder(): Promise<string> {
     const modified = await modificationTimes();
     const isSame =
@@ -110,7 +110,7 @@ export class StudioFiles {
     return `${APP_PATH}@${this.#edition.id}`;
   }
 
-  /** The modules and all that they need before they run. */
+  /** Returns the modules and all modules that they need before they run. */
   async withImports(paths: readonly string[]): Promise<string[]> {
     const found = new Set<string>();
     let next = [...paths];
@@ -122,7 +122,7 @@ export class StudioFiles {
     return [...found];
   }
 
-  /** All styles; those of the whole page come first. */
+  /** Returns all styles; those of the whole page come first. */
   async styles(): Promise<string[]> {
     const folder = await this.#folder();
     const names = [...this.#edition.modified.keys()].filter((name) => name.endsWith(".css"));
@@ -179,7 +179,7 @@ export class StudioFiles {
   }
 }
 
-/** Of each file that is served of Studio's, by its path in Studio's folder. */
+/** Returns the modification time of each served file, by its path in Studio's folder. */
 async function modificationTimes(): Promise<Map<string, number>> {
   const names = (await readdir(SOURCES, { recursive: true })).map((name) => name.replaceAll("\\", "/"));
   const times = names
@@ -193,7 +193,7 @@ function isServed(file: string): boolean {
   return FILE.test(file) && CONTENT_TYPES[extname(file)] !== undefined;
 }
 
-/** The packages and their dependencies, by name. */
+/** Finds the packages and their dependencies, by name. */
 function findPackages(): Map<string, BrowserPackage> {
   const found = new Map<string, BrowserPackage>();
   const add = (name: string, importer: string): void => {
@@ -207,7 +207,7 @@ function findPackages(): Map<string, BrowserPackage> {
   return found;
 }
 
-/** The file of `exports` that an `import` loads. */
+/** Returns the file of `exports` that an `import` loads. */
 function exportedFile(exports: PackageExports, subpath: string): string | null {
   if (typeof exports === "string") return subpath === "." ? exports : null;
   const hasSubpaths = Object.keys(exports).some((key) => key.startsWith("."));
@@ -216,7 +216,7 @@ function exportedFile(exports: PackageExports, subpath: string): string | null {
   return target ?? null;
 }
 
-/** Node warns once that the function is experimental; nothing else can warn during the synchronous call. */
+/** Strips types. Node warns once that the function is experimental; nothing else can warn during the synchronous call. */
 function stripTypes(text: string): string {
   const { emitWarning } = process;
   process.emitWarning = () => {};

@@ -5,10 +5,10 @@ import { STUDIO_PATH, StudioFiles } from "./studio-files.ts";
 
 /** A path of a file, not of a page. */
 const FILE_PATH = /^\/studio\/(app(@[^/]*)?|modules)\//;
-/** The part that a path shows: `/studio/tables/public/films` -> `tables`. */
+/** The part of Studio that a path shows: `/studio/tables/public/films` -> `tables`. */
 const PART = /^\/studio\/(?<part>[a-z]+)(\/|$)/;
 
-/** `/studio`: a page that runs in the browser, as a client of the interfaces. Nothing is read before the first request. */
+/** Serves `/studio`: a page that runs in the browser, as a client of the interfaces. Nothing is read before the first request. */
 export function studioFolder(): Readonly<Record<string, GatewayHandler>> {
   let files: StudioFiles | undefined;
   const get: GatewayHandler = async ({ path, headers }) => {
@@ -22,7 +22,7 @@ export function studioFolder(): Readonly<Record<string, GatewayHandler>> {
   return { [STUDIO_PATH]: (request) => dispatchMethod(methods, request) };
 }
 
-/** One page for all paths: its script shows what the path names. */
+/** Returns one page for all paths: its script shows the part that the path names. */
 async function shell(files: StudioFiles, path: string): Promise<GatewayResponse> {
   const part = PART.exec(path)?.groups?.part ?? "tables";
   const [main, page] = await files.modulePaths("frame/main", `${part}/${part}-page`);
@@ -37,7 +37,7 @@ async function shell(files: StudioFiles, path: string): Promise<GatewayResponse>
       "Cross-Origin-Opener-Policy": "same-origin",
       "Cross-Origin-Resource-Policy": "same-origin",
       "X-Frame-Options": "DENY",
-      // Each response has a nonce of its own.
+      // Each response has its own nonce.
       "Cache-Control": "no-store",
     },
     body: html`<!doctype html>
@@ -64,7 +64,7 @@ function securityPolicy(nonce: string): string {
     "default-src 'none'",
     "script-src 'self'",
     `style-src 'self' 'nonce-${nonce}'`,
-    // Includes WebSockets of this service.
+    // This includes WebSockets of this service.
     "connect-src 'self'",
     "img-src 'self' data:",
     "font-src 'self'",

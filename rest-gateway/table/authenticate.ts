@@ -8,7 +8,7 @@ const SCHEME = "Bearer ";
 type TableCredentials = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };
 
 /**
- * Supabase's two headers: `apikey` identifies the deployment's client, `Authorization` the user.
+ * Authenticates by Supabase's two headers: `apikey` identifies the deployment's client, `Authorization` the user.
  * Without the latter the key itself is the caller. Tokens of applications are accepted at their resource only.
  */
 export function authenticateTableCaller(
@@ -26,7 +26,7 @@ export function authenticateTableCaller(
     });
   }
   const { authorization } = headers;
-  // Until somebody signs in, supabase-js shows its key as a token, too.
+  // Until somebody signs in, supabase-js also sends its key as a token.
   if (authorization === undefined || (key !== null && isBearerToken(key, authorization)))
     return byKey ?? authenticator.anonymous;
   // An invalid key is rejected even if the token alone would suffice.

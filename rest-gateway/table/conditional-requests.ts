@@ -24,17 +24,17 @@ const STRIPPED_LIST_FORMAT: ResponseFormat = {
   nulls: "stripped",
 };
 
-/** Computing the tag of each response would take time for all clients, and few use it. */
+/** A request for a tag. Tags are not computed for all responses, because that takes time for all clients, and few use them. */
 export type TagRequest = { readonly ifNoneMatch: string | undefined; readonly isPreferred: boolean };
 
-/** Null if the client requests no tag. */
+/** Returns the request for a tag; null if the client makes none. */
 export function tagRequestOf({ method, preferences }: TableRequest, headers: IncomingHttpHeaders): TagRequest | null {
   const isPreferred = preferences.etag !== null;
   const ifNoneMatch = method === "GET" ? headers["if-none-match"] : undefined;
   return isPreferred || ifNoneMatch !== undefined ? { ifNoneMatch, isPreferred } : null;
 }
 
-/** With the tag of the body, or 304 if the client has it. A streamed body is not known in time. */
+/** Adds the tag of the body, or returns 304 if the client has it. The tag of a streamed body is not known in time. */
 export function withEntityTag<Body extends ResponseBody>(
   response: GatewayResponse<Body>,
   { ifNoneMatch, isPreferred }: TagRequest,
@@ -42,7 +42,7 @@ export function withEntityTag<Body extends ResponseBody>(
   plan: Plan,
 ): GatewayResponse<Body> {
   const { status, headers } = response;
-  // A function may have set one.
+  // A function may have set a tag.
   const isTagged = TAGGED_STATUSES.includes(status) && response.body !== null && headers.ETag === undefined;
   const isWhole = typeof body === "string" || Buffer.isBuffer(body);
   if (!isTagged || !isWhole) return response;
@@ -58,7 +58,7 @@ export function withEntityTag<Body extends ResponseBody>(
   return { status: 304, headers: kept, body: null };
 }
 
-/** An object has the digest of the list with this row alone, with which the tags of both are compared. */
+/** Returns the tag. An object has the digest of the list with this row only, with which the tags of both are compared. */
 function tagOf(body: string | Buffer, { body: bodyPlan }: Plan): string {
   const isObject = bodyPlan.kind === "json" && bodyPlan.of === "row";
   return isObject
@@ -72,14 +72,14 @@ export function hasPreconditions(method: string, headers: IncomingHttpHeaders): 
   );
 }
 
-/** Compares the rows that a write changes, as a GET of the same address returns them, with the client's tags. */
+/** Makes the check that compares the rows that a write changes, as a GET of the same path returns them, with the client's tags. */
 export function makePrecheck(
   intent: Intent,
   headers: IncomingHttpHeaders,
   { maxRows }: { readonly maxRows: number | null },
 ): (run: RunIntent) => Promise<void> {
   const { target, selection } = intent;
-  // A write ignores the range of its rows, and with it a tag of some of them matches nothing.
+  // A write ignores the range of its rows, so a tag of some of them matches nothing.
   const ranges = selection.ranges.filter(({ path }) => path.length > 0);
   const count = maxRows === null ? null : "exact";
   const read: ReadIntent = { kind: "read", target, selection: { ...selection, ranges }, count, page: null };
@@ -94,7 +94,7 @@ export function makePrecheck(
   };
 }
 
-/** For the rows that are compared. */
+/** Returns the options for the rows that are compared. */
 export function comparisonOptions({ accept }: Pick<TableRequest, "accept">): ResponseOptions {
   return { formats: accept.map(toListFormat), includesBody: true, maxAffected: null };
 }

@@ -54,10 +54,10 @@ type TableDependencies = {
   readonly authenticator: Authenticator;
   readonly database: Database;
   readonly catalog: () => Catalog;
-  /** Null if calls cannot be queued: they run at once, even with `Prefer: respond-async`. */
+  /** Queues a call. If null, calls run at once, even with `Prefer: respond-async`. */
   readonly queueTask?: QueueTask | null;
   readonly counts?: ServiceCounters;
-  /** Null: no response stays up to date. */
+  /** The live queries; if null, no response stays up to date. */
   readonly live?: LiveQueries | null;
 };
 
@@ -67,18 +67,18 @@ type DialectDependencies = Pick<TableDependencies, "config" | "authenticator" | 
 
 type TableInterface = TaskHandler & {
   readonly handle: GatewayHandler;
-  /** For interfaces that have authenticated the caller themselves. */
+  /** Handles requests of interfaces that have authenticated the caller themselves. */
   readonly handleAs: (request: GatewayRequest, caller: Caller) => ReturnType<typeof handleRequest>;
 };
 
 type ParsedTableRequest = ParsedRequest & {
   readonly intent: Intent;
   readonly table: TableRequest;
-  /** Null if its plan is not cached by shape. */
+  /** The shape; null if the plan is not cached by shape. */
   readonly shape: (RequestShape & { readonly rawQuery: string }) | null;
   /** The plan of an earlier request of the same shape. */
   readonly planned: PlannedRequest | null;
-  /** Null if no ETag is requested. */
+  /** The request for an ETag; null if there is none. */
   readonly tagRequest: TagRequest | null;
 };
 
@@ -88,7 +88,7 @@ type TableContent = Pick<ParsedTableRequest, "catalog" | "shape"> & { readonly c
 
 const SHAPING_HEADERS = ["content-type", "content-profile", "accept", "prefer"] as const;
 
-/** `/rest/v1` */
+/** Makes the interface of `/rest/v1`. */
 export function makeTableInterface(dependencies: TableDependencies): TableInterface {
   const { config, authenticator, database, catalog, queueTask = null, live = null } = dependencies;
   const { counts = makeServiceCounters() } = dependencies;
@@ -129,7 +129,7 @@ export function makeTableInterface(dependencies: TableDependencies): TableInterf
   };
 }
 
-/** PostgREST's grammar and responses. */
+/** The dialect with PostgREST's grammar and responses. */
 class TableDialect implements Dialect<ParsedTableRequest> {
   readonly #config: Config;
   readonly #authenticator: Authenticator;
@@ -185,7 +185,7 @@ class TableDialect implements Dialect<ParsedTableRequest> {
     });
   }
 
-  /** Grants of a schema in production are no business of its callers. */
+  /** Returns true if errors may show grants, which are hidden from callers in production. */
   #showsGrants(caller: Caller): boolean {
     const { usersAccess } = this.#config;
     return (usersAccess === "open" && isEmbedded(this.#config)) || isAdministrator(caller);
@@ -236,7 +236,7 @@ class TableDialect implements Dialect<ParsedTableRequest> {
       body,
       rollback: isRolledBack(this.#config, table),
       needsTransaction: isConditional,
-      // The rows that are compared, those of relations too, are still the same when the write has ended.
+      // The compared rows, including those of relations, do not change until the write has ended.
       ...(isConditional && { precheck: makePrecheck(intent, headers, this.#config), isolation: "serializable" }),
       isQueueable: intent.kind === "call" && table.method === "POST",
       table,
@@ -255,7 +255,7 @@ function pathBelowPrefix(path: string): string {
   return path.slice(TABLE_PREFIX.length);
 }
 
-/** Binary bodies are in hexadecimal. */
+/** Decodes a binary body, which is in hexadecimal. */
 function decodeBinaryBody(result: RunResult, { body: bodyPlan }: Plan): RunResult {
   const isBinary = (bodyPlan.kind === "aggregate" || bodyPlan.kind === "value") && bodyPlan.isBinary;
   if (!isBinary || result.body === null) return result;
@@ -274,13 +274,13 @@ function isRolledBack({ txEnd }: Config, { preferences }: Pick<TableRequest, "pr
   return preferences.tx === null ? txEnd.startsWith("rollback") : preferences.tx === "rollback";
 }
 
-/** The call of PGRST_DB_PRE_REQUEST, a name with or without its schema. */
+/** Returns the call of PGRST_DB_PRE_REQUEST, a name with or without its schema. */
 export function preRequestStatement({ preRequest: name }: Config): Statement | undefined {
   if (name === null) return undefined;
   return { text: `select ${quotedName(...name.split("."))}()`, values: [] };
 }
 
-/** The settings that the grammar depends on. */
+/** Returns the settings that the grammar depends on. */
 export function tableParseSettings({
   schemas,
   rootSpec,

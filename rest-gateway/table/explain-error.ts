@@ -16,16 +16,16 @@ type ErrorAudience = {
   readonly anonymous: boolean;
   /** Removes a hint that names columns which the caller may not see. */
   readonly columnHint: (hint: string | null) => string | null;
-  /** Says which privilege is missing, to those who may know it. */
+  /** Returns a hint at the missing privilege, for callers who may know it. */
   readonly grantHint?: (message: string) => string | null;
 };
 
 const INSUFFICIENT_PRIVILEGE = "42501";
 
-/** Set in errors of Postgres itself about missing columns; errors raised by functions are left unchanged. */
+/** The routine of Postgres's own errors about missing columns; errors raised by functions are left unchanged. */
 const MISSING_COLUMN_ROUTINE = "errorMissingColumn";
 
-/** Converts anything thrown to the error that PostgREST would return. */
+/** Converts a thrown value to the error that PostgREST would return. */
 export function toTableError(thrown: unknown, audience: ErrorAudience): HttpError {
   const { anonymous } = audience;
   // The token names a role that Postgres does not know, or that the login may not become.
@@ -46,7 +46,7 @@ function anonymousDisabled(cause: ContextError): HttpError {
 }
 
 /**
- * Clients of this interface work on tables and functions and get Postgres's own messages about them. Internal errors of the
+ * Returns Postgres's own messages, since clients of this interface work on tables and functions. Internal errors of the
  * server stay masked.
  */
 function toPostgresError(thrown: unknown, error: HttpError, audience: ErrorAudience): HttpError {
@@ -77,7 +77,7 @@ type RaisedDetail = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** `raise sqlstate 'PGRST' using message = '{"code":…,"message":…}', detail = '{"status":…,"headers":{…}}'` */
+/** Parses `raise sqlstate 'PGRST' using message = '{"code":…,"message":…}', detail = '{"status":…,"headers":{…}}'`. */
 function raisedError(thrown: pg.DatabaseError): HttpError {
   const raised = parseObject<RaisedMessage>(thrown.message, isRaisedMessage);
   if (!raised) return invalidRaise("MESSAGE", thrown.message);
@@ -112,12 +112,12 @@ function isRaisedDetail({ status, status_text, headers }: Record<string, unknown
   );
 }
 
-/** Node accepts only Latin-1 in headers of a response with a string body. */
+/** Returns true for Latin-1, the only characters that Node accepts in headers of a response with a string body. */
 function isLatin1(text: string): boolean {
   return !/[\u0100-\u{10ffff}]/u.test(text);
 }
 
-/** After a status below 200, clients would wait for another response. */
+/** Returns true for a valid status. After a status below 200, clients would wait for another response. */
 function isStatus(status: unknown): boolean {
   return typeof status === "number" && Number.isInteger(status) && status >= 200 && status <= 999;
 }
@@ -142,7 +142,8 @@ function invalidRaise(field: keyof typeof RAISE_KEYS, found: string | undefined)
 }
 
 /**
- * Postgres's suggestion for a column that does not exist; null if the role may not see the suggested column. Postgres considers all
+ * Returns Postgres's suggestion for a column that does not exist; null if the role may not see the suggested column. Postgres considers
+ * all
  * columns. Messages in other languages than English are dropped, because the column cannot be recognized in them.
  */
 export function visibleColumnHint(hint: string | null, catalog: Catalog, role: string): string | null {
@@ -161,7 +162,7 @@ const VERBS: Readonly<Record<Intent["kind"], readonly TablePrivilege[]>> = {
 
 type RefusedRequest = { readonly role: string; readonly intent: Intent | null };
 
-/** The SQL that gives the role what it lacks; null where it lacks none that the catalogue knows. */
+/** Returns the SQL that grants the missing privileges to the role; null if the catalogue finds none. */
 export function missingGrantHint(message: string, { role, intent }: RefusedRequest, catalog: Catalog): string | null {
   const grants = findMissingGrants(message, { role, verbs: VERBS[intent?.kind ?? "read"] }, catalog);
   return grants.length === 0 ? null : `Grant what the role lacks, as the owner: ${grants.join(" ")}`;

@@ -5,9 +5,9 @@ import { type CacheHits, RecentMap } from "#runtime";
 import { decodeQuery, encodeQuery, parseQueryString } from "./parse/query-string.ts";
 import type { RawTableRequest, TableRequest } from "./parse/request.ts";
 
-/** Their texts are part of the shape, so those with values of their own are excluded, such as `embedding.cosine([…])`. */
+/** Parameters whose texts are part of the shape, without those that contain values, such as `embedding.cosine([…])`. */
 const SHAPE_PARAMETER = /^(?!.*\.[a-z]\w*(?:\(|%28)(?!\)|%29))(?:select|order|limit|offset)=/;
-/** Parameters with a meaning of their own are excluded. */
+/** Comparisons, without parameters that have a meaning of their own. */
 const COMPARISON_PARAMETER =
   /^(?!(?:and|or|columns|on_conflict|cursor|apikey)=)[A-Za-z_]\w*=(?:not\.)?(?:n?eq|[gl]te?)\./;
 const TABLE_PATH = /^\/\w+$/;
@@ -21,11 +21,11 @@ export type PlannedTableRequest = {
 
 type CachedRequest = PlannedTableRequest & { readonly canonicalQuery: ReturnType<typeof canonicalQueryTemplate> };
 
-/** Of anonymous callers, and of all others. */
+/** The limits of the caches of anonymous callers, and of all others. */
 const MAX_CACHED_BYTES = 16 * 1024 * 1024;
 
 /**
- * The latest requests, parsed and planned, for others of the same shape: parsing and planning each of them takes a fifth of
+ * Keeps the latest requests, parsed and planned, for others of the same shape: parsing and planning each of them takes a fifth of
  * the time that the gateway spends on a small response.
  */
 export class RequestShapeCache {
@@ -34,7 +34,7 @@ export class RequestShapeCache {
   readonly #ofOthers: RecentMap<string, CachedRequest>;
   #catalog: Catalog | null = null;
 
-  /** Shapes of the anonymous role are cached apart. */
+  /** Makes a cache, in which shapes of the anonymous role are cached apart. */
   constructor(hits?: CacheHits, anonymousRole: string | null = null) {
     const makeCache = () =>
       new RecentMap<string, CachedRequest>(MAX_CACHED_BYTES, (_, { planned }) => retainedBytes(planned), hits);
@@ -53,7 +53,7 @@ export class RequestShapeCache {
     return cached ? bindShapeValues(cached, shape.values, rawQuery) : null;
   }
 
-  /** A request may be planned after the catalogue that it was parsed with was replaced: others must not get its plan. */
+  /** Adds a request. It may be planned after the catalogue that it was parsed with was replaced: others must not get its plan. */
   add(shape: RequestShape, rawQuery: string, role: string, request: PlannedTableRequest, catalog: Catalog): void {
     if (catalog !== this.#catalog) return;
     const cached = { ...request, canonicalQuery: canonicalQueryTemplate(rawQuery) };
@@ -65,7 +65,7 @@ export class RequestShapeCache {
   }
 }
 
-/** A shape has a fixed number of lines, so the role may contain any characters. */
+/** Returns the key. A shape has a fixed number of lines, so the role may contain any characters. */
 function cacheKey({ text }: RequestShape, role: string): string {
   return `${text}\n${role}`;
 }
@@ -100,7 +100,7 @@ export type RequestShape = {
   readonly values: readonly string[];
 };
 
-/** `select=id&id=eq.5` has the value 5. Returns null if the request cannot be cached by shape, or does not read a table. */
+/** Returns the shape: `select=id&id=eq.5` has the value 5. Null if the request cannot be cached by shape, or does not read a table. */
 export function requestShape({
   method,
   path,

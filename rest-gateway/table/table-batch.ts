@@ -18,7 +18,7 @@ import { parseProfile, type TableParseSettings } from "./parse/request.ts";
 
 const TIME_ZONE = /(?:^|,)\s*(timezone\s*=[^,]*)/i;
 
-/** `POST /rest/v1/` with a body of the media type of batches. */
+/** Returns true for `POST /rest/v1/` with a body of the media type of batches. */
 export function isTableBatch({ method, path, headers }: Pick<GatewayRequest, "method" | "path" | "headers">): boolean {
   return method === "POST" && path.length <= TABLE_PREFIX.length + 1 && hasBatchType({ headers });
 }
@@ -63,7 +63,7 @@ export function makeTableBatch<Parsed extends ParsedRequest>({
   };
 }
 
-/** The time zone is inherited too. */
+/** Returns the headers of a part, which also inherits the time zone. */
 function headersOf(batch: GatewayRequest["headers"], part: BatchPart): GatewayRequest["headers"] {
   const zone = TIME_ZONE.exec(String(batch.prefer ?? ""))?.[1];
   const own = part.headers.prefer;
@@ -71,7 +71,10 @@ function headersOf(batch: GatewayRequest["headers"], part: BatchPart): GatewayRe
   return { ...inheritHeaders(batch, part), ...(prefer !== undefined && { prefer }) };
 }
 
-/** The statements of writes refuse what has to be refused themselves; what a read returns is known when it has run. */
+/**
+ * Returns true if no response to the result can be an error. Statements of writes refuse errors themselves; the result of a read is known
+ * after its run.
+ */
 function isDecided(_parsed: ParsedRequest, { plan, intent: { count } }: PreparedRequest): boolean {
   if (plan.kind === "write") return true;
   return plan.kind === "call" && !plan.readOnly && count === null && plan.format.kind !== "object";

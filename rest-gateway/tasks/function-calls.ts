@@ -11,14 +11,14 @@ type PrepareCallOptions = {
   readonly config: Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "schemas" | "taskTimeout">;
 };
 
-/** `PGRST_DB_PRE_REQUEST`, which checks requests, does not run. */
+/** The request of a call, for which `PGRST_DB_PRE_REQUEST`, which checks requests, does not run. */
 const CALL = { ...NO_REQUEST, interface: "queue" } as const;
 
 /** Prepares queued calls, which run with the role, its settings and the claims of the caller. */
 export function makePrepareCall({ database, catalog, config }: PrepareCallOptions): PrepareCall {
   const callerSettings = makeCallerSettings(config);
   const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
-  /** Without one of its own, the call of a caller has the limit that it has without the queue. */
+  /** Returns the call's own limit. Without one, a caller's call has the same limit as without the queue. */
   const limitOf = ({ timeLimitMs, isSystem }: QueuedCall) => {
     const timeoutMs = timeLimitMs ?? (isSystem ? config.taskTimeout * 1000 : null);
     return timeoutMs === null ? {} : { timeoutMs };

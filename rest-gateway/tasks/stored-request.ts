@@ -13,7 +13,7 @@ const UNSTORED_HEADERS: readonly string[] = [
 
 /** The parts of a request that are stored to answer it later. */
 export type StoredRequest = Pick<GatewayRequest, "id" | "method" | "path" | "rawQuery" | "headers"> & {
-  /** The client's, for quotas. */
+  /** The client's address, for quotas. */
   readonly address?: string | null;
 };
 

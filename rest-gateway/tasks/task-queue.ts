@@ -20,7 +20,7 @@ type QueueTaskOptions = {
 };
 
 type AsyncRequest = {
-  /** Its query string must not contain an API key, because it is stored. */
+  /** The request. Its query string must not contain an API key, because it is stored. */
   readonly request: GatewayRequest;
   readonly body: Buffer;
   readonly caller: Caller;
@@ -31,7 +31,7 @@ type AsyncRequest = {
 /** Queues a request as a task and returns the 202 response. */
 export type QueueTask = (deferred: AsyncRequest) => Promise<GatewayResponse>;
 
-/** `Prefer: respond-async` (RFC 7240, section 4.1) */
+/** Returns true for `Prefer: respond-async` (RFC 7240, section 4.1). */
 export function prefersAsync({ headers: { prefer } }: Pick<GatewayRequest, "headers">): boolean {
   return prefer !== undefined && /(^|,)\s*respond-async\s*(,|;|$)/i.test(String(prefer));
 }
@@ -41,7 +41,7 @@ type StatusRow = { readonly status: string; readonly fingerprint: string | null 
 
 const QUEUE_TASK = "select id, estimate from content_service.queue_task($1, $2, $3, $4, $5, $6, $7, $8)";
 
-/** A separate statement, so that it sees a task that a concurrent request with the same key has queued. */
+/** This statement is separate, so that it sees a task that a concurrent request with the same key has queued. */
 const FIND_TASK =
   "select status, caller operator(pg_catalog.->>) 'fingerprint' as fingerprint from content_service.tasks where id = $1";
 
@@ -83,13 +83,13 @@ export function makeQueueTask({ asOwner, defaultVersion, publicUrl, anonRole }: 
   };
 }
 
-/** Stores the current claims, because the token may expire before the task starts. The fingerprint is stored as long as the task. */
+/** Serializes the current claims, because the token may expire before the task starts. The fingerprint is stored as long as the task. */
 function serializeCaller({ kind, role, claimsText }: Caller, retry: RetryIdentity | null): string {
   const others = JSON.stringify({ kind, role, ...(retry && { fingerprint: retry.fingerprint }) });
   return `{"claims":${claimsText},${others.slice(1)}`;
 }
 
-/** The same request with the same Idempotency-Key is the same task. The fingerprint reveals nothing without the key. */
+/** The identity of a task: a repeated request with the same Idempotency-Key is the same task. The fingerprint reveals nothing without the key. */
 type RetryIdentity = { readonly id: string; readonly fingerprint: string };
 
 function retryIdentityOf({ id, secret }: StorageKey, request: StoredRequest, body: Buffer): RetryIdentity {
@@ -105,20 +105,20 @@ const RESPONSE_SHAPING_HEADERS = [
   "prefer",
 ] as const;
 
-/** The parts of a request that a retry must repeat unchanged. */
+/** Returns the parts of a request that a retry must repeat unchanged. */
 function retryParts({ method, path, rawQuery, headers }: StoredRequest, body: Buffer): readonly (string | Buffer)[] {
   return [method, path, rawQuery, body, ...RESPONSE_SHAPING_HEADERS.map((name) => String(headers[name] ?? ""))];
 }
 
 /**
- * The owner of a task: the user, with any credential. Callers without a user id, such as anonymous ones, share one owner
+ * Returns the owner of a task: the user, with any credential. Callers without a user id, such as anonymous ones, share one owner
  * per role; the task's id, which is as hard to guess as their Idempotency-Key, protects it from the others.
  */
 function taskOwnerOf({ role, claims: { sub } }: Caller): string {
   return typeof sub === "string" && sub !== "" ? `user ${sub}` : `role ${role}`;
 }
 
-/** The owner whose tasks the caller may see; null (all) for an administrator. */
+/** Returns the owner whose tasks the caller may see; null (all) for an administrator. */
 export function visibleTaskOwnerOf(caller: Caller): string | null {
   return isAdministrator(caller) ? null : taskOwnerOf(caller);
 }

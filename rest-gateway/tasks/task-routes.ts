@@ -16,7 +16,7 @@ type TaskRoutesOptions = {
   readonly authenticate: (request: GatewayRequest) => Caller | Promise<Caller>;
   /** Throws for a version of the resource interface that does not exist, and announces one that will end. */
   readonly negotiateVersion: (request: GatewayRequest) => Promise<void>;
-  /** Whether the database has a collection with this name. */
+  /** Returns true if the database has a collection with this name. */
   readonly hasCollection: (name: string) => boolean;
   /** Handles all other paths, and the rows of a collection that is also called tasks. */
   readonly next: GatewayHandler;
@@ -43,8 +43,8 @@ const WITHDRAW_TASK = `select content_service.withdraw_task($1, ${OWNER}) as sta
 type TaskAction = (id: string, caller: Caller) => Promise<GatewayResponse | null>;
 
 /**
- * `/api/v1/tasks/{id}`: the state of a task, for its owner and for administrators; 404 for anybody else. If the database
- * has a table called tasks, an id that is no task of the caller is looked up there; random ids do not collide.
+ * Handles `/api/v1/tasks/{id}`: the state of a task, for its owner and for administrators; 404 for anybody else. If the database
+ * has a table called tasks, an id that is not a task of the caller is looked up there; random ids do not collide.
  */
 export function makeTaskRoutes(options: TaskRoutesOptions): GatewayHandler {
   const { asOwner, authenticate, negotiateVersion, hasCollection, next } = options;
@@ -92,7 +92,7 @@ export function makeTaskRoutes(options: TaskRoutesOptions): GatewayHandler {
   };
 }
 
-/** Inserts the result as stored text, so that numbers keep all digits. */
+/** Prints a task with the result as stored text, so that numbers keep all digits. */
 function formatTask(id: string, { result, error, ...task }: TaskRow): string {
   const { status, progress, created_at: createdAt, started_at: startedAt, finished_at: finishedAt } = task;
   const fields = { taskId: id, status, progress, createdAt, startedAt, finishedAt, ...(error && { error }) };

@@ -18,7 +18,7 @@ import { type StoredRequest, toGatewayRequest } from "./stored-request.ts";
 type TaskRunnerOptions = {
   readonly asOwner: AsOwner;
   readonly authenticator: () => Authenticator;
-  /** The task handler of the interface that serves the path. */
+  /** Returns the task handler of the interface that serves the path. */
   readonly handlerFor: (path: string) => TaskHandler;
   readonly prepareCall: PrepareCall;
   readonly catalog: () => Catalog;
@@ -37,22 +37,22 @@ export type PreparedTask = {
 
 /** A function call that SQL has queued. */
 export type QueuedCall = {
-  /** Name and parameter types. */
+  /** The name and parameter types. */
   readonly function: string;
   /** A JSON object. */
   readonly arguments: string;
-  /** The statement that calls it with `$1`, the arguments; null if the function does not exist any more. */
+  /** The statement that calls the function with `$1`, the arguments; null if the function no longer exists. */
   readonly statement: string | null;
-  /** Null for the limit of the service. */
+  /** The time limit; null for the limit of the service. */
   readonly timeLimitMs: number | null;
-  /** Queued by a schedule or by the owner. */
+  /** True if a schedule or the owner has queued it. */
   readonly isSystem: boolean;
 };
 
 /** Prepares a queued call, with the catalogue and the settings of the time of execution. */
 export type PrepareCall = (call: QueuedCall, caller: Caller) => PreparedTask;
 
-/** How an interface executes a queued request, with the catalogue and the settings of the time of execution. */
+/** The part of an interface that executes a queued request, with the catalogue and the settings of the time of execution. */
 export type TaskHandler = {
   prepareTask(request: GatewayRequest, caller: Caller): Promise<PreparedTask>;
   /** Converts a thrown value to the error that the interface would return. */
@@ -64,7 +64,7 @@ const OUTLIVES_SESSION = "select content_service.outlives_session($1) as outlive
 type StartedTask = { readonly id: string; readonly attempts: number } & Pick<Caller, "kind" | "role" | "claimsText"> & {
     readonly request: StoredRequest;
     readonly body: Buffer;
-    /** Null for a request. */
+    /** The call; null for a request. */
     readonly call: QueuedCall | null;
   };
 
@@ -78,7 +78,7 @@ const BEGIN_TASK = `
     (extract(epoch from time_limit) * 1000)::double precision as "timeLimitMs"
   from content_service.begin_task($1)`;
 
-/** Whose tasks take turns with one another: the service's own, callers', and anonymous callers'. */
+/** The owner of the tasks that take turns with one another: the service, callers, or anonymous callers. */
 export type TaskLane = "system" | "caller" | "anonymous";
 
 type TaskRunner = {
@@ -88,15 +88,15 @@ type TaskRunner = {
   cancelRunning(): Promise<void>;
 };
 
-/** A job begins no further task after this time, so that a process that stops does not wait for it. */
+/** The time after which a job begins no further task, so that a process that stops does not wait for it. */
 const JOB_MS = 1_000;
 
-/** An attempt that fails for a temporary reason is repeated, after e, e², … seconds. */
+/** The maximum number of attempts: one that fails for a temporary reason is repeated, after e, e², … seconds. */
 const MAX_ATTEMPTS = 5;
 
 /**
- * Runs a task as its caller. The task's changes and its completion are committed in one transaction, so it takes effect
- * exactly once, however many attempts it needs. An error response is final.
+ * Makes a runner, which runs a task as its caller. The task's changes and its completion are committed in one transaction, so it takes
+ * effect exactly once, however many attempts it needs. An error response is final.
  */
 export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
   const { asOwner, authenticator, handlerFor, prepareCall, errorVerbosity, log } = options;
@@ -141,7 +141,7 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
       if (thrown instanceof TaskLockedError) return;
       if (isCancelled || (isTransient(error) && task.attempts < MAX_ATTEMPTS)) return requeueTask(task);
       if (error.status >= 500) log.error({ request: task.request.id, task: taskId, err: thrown }, "a task failed");
-      // The result of a call may never be read.
+      // The failure is logged, because the result of a call may never be read.
       else if (task.call) log.warn({ function: task.call.function, task: taskId, err: thrown }, "a queued call failed");
       const errorJson = toErrorJson(error, task.request, errorVerbosity);
       await asOwner((client) => client.query("select content_service.fail_task($1, $2)", [taskId, errorJson]));
@@ -156,7 +156,7 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
       await runTask(task);
       ran.push(task.id);
     }
-    // The job that runs is that of one task; those of the others have nothing to do any more.
+    // The running job belongs to one task; the jobs of the other tasks have nothing to do any more.
     if (ran.length > 1) await asOwner((client) => client.query("select content_service.remove_jobs_of($1)", [ran]));
   };
 
@@ -168,14 +168,14 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
   return { runDueTasks, cancelRunning };
 }
 
-/** Errors of calls are those of the table interface. */
+/** Converts a row to a task. Errors of calls are those of the table interface. */
 function toStartedTask(row: StartedRow, lane: TaskLane): StartedTask {
   if (row.function === null) return { ...row, call: null };
   const request = { id: row.id, method: "POST", path: `${TABLE_PREFIX}/rpc`, rawQuery: "", headers: {} };
   return { ...row, request, call: { ...row, function: row.function, isSystem: lane === "system" } };
 }
 
-/** A call may be due days after the user has signed out. It does not outlive the password and the role of the user. */
+/** Returns true if a call outlives its session: it may be due days after the sign-out. It does not outlive the user's password and role. */
 async function outlivesSession(
   asOwner: AsOwner,
   { id, call }: StartedTask,
@@ -187,7 +187,7 @@ async function outlivesSession(
   return rows[0]!.outlives;
 }
 
-/** The process that has queued a request could parse and plan it, maybe with a newer catalogue than this one has. */
+/** Prepares the request. The process that has queued it could parse and plan it, perhaps with a newer catalogue than this one. */
 async function prepareRequest(
   task: StartedTask,
   caller: Caller,
@@ -220,7 +220,7 @@ async function finishTask(runStatement: RunStatement, taskId: string, response: 
   await runStatement({ text: "select content_service.finish_task($1, $2)", values: [taskId, resultOf(response)] });
 }
 
-/** Stores JSON unchanged, text as a string, anything else in base64. */
+/** Returns the result: JSON unchanged, text as a string, anything else in base64. */
 function resultOf({ body, headers }: GatewayResponse): string {
   if (body === null || body.length === 0) return "null";
   const type = String(headers["Content-Type"] ?? "");
@@ -233,7 +233,7 @@ function callerOfTask({ kind, role, claimsText }: StartedTask): Caller {
   return Object.freeze({ kind, role, claims: parseClaims(claimsText) ?? {}, claimsText, expiresAt: null });
 }
 
-/** The error body that the interface would have returned. */
+/** Returns the error body that the interface would have returned. */
 function toErrorJson(error: HttpError, request: StoredRequest, errorVerbosity: ErrorVerbosity): string {
   const refusal = toErrorResponse(error, request, { errorBody: "nested", errorVerbosity });
   const { error: envelope, ...body } = JSON.parse(String(refusal.body));
@@ -246,16 +246,16 @@ const TRANSIENT_CODES: readonly string[] = ["40001", "40P01", "08007", "IDEMPOTE
 /** query_canceled: the statement exceeded its time limit, and would do so again. */
 const QUERY_CANCELED = "57014";
 
-/** Whether a retry may succeed, because the request itself was not at fault. */
+/** Returns true if a retry may succeed, because the request itself was not at fault. */
 function isTransient({ status, code, cause }: HttpError): boolean {
   if (code === QUERY_CANCELED) return false;
-  // The resource interface replaces the SQLSTATE by its own code.
+  // The resource interface replaces the SQLSTATE with its own code.
   const sqlState = cause instanceof pg.DatabaseError ? cause.code : code;
   return status === 503 || status === 504 || TRANSIENT_CODES.includes(sqlState ?? "");
 }
 
 /**
- * The jobs of a lane: each says that there is work, and SQL chooses the tasks. Their names are those that
+ * Makes the jobs of a lane: each reports that there is work, and SQL chooses the tasks. Their names are those that
  * `content_service.queue_task` uses; a job of an earlier version is named `perform`.
  */
 export function makeTaskList({ runDueTasks }: TaskRunner, lane: TaskLane): TaskList {
@@ -263,9 +263,9 @@ export function makeTaskList({ runDueTasks }: TaskRunner, lane: TaskLane): TaskL
   return { [`perform_${lane}`]: run, ...(lane === "caller" && { perform: run }) };
 }
 
-/** Requeues abandoned tasks, fails those that are out of attempts, and deletes what is past its time or beyond its bound. */
+/** Requeues abandoned tasks, fails those that have no attempts left, and deletes expired rows and rows beyond the limits. */
 export async function maintainTasks(asOwner: AsOwner): Promise<void> {
-  // Each in a transaction of its own: the tasks must not wait for the other tables.
+  // Each function has its own transaction: the tasks must not wait for the other tables.
   for (const name of ["maintain_tasks", "maintain_responses", "trim_tables"])
     await asOwner((client) => client.query(`select content_service.${name}()`));
 }

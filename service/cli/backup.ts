@@ -5,7 +5,7 @@ import { openFileStore } from "#files";
 import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command/command.ts";
 
-/** System calls on files; errors with others concern the connection. */
+/** System calls on files. Errors with other system calls concern the connection. */
 const FILE_SYSCALLS = ["open", "write", "fsync", "rename"];
 
 await runCommand({

@@ -89,7 +89,7 @@ Example:
     });
     if (action !== "create" && (options.schemaOnly || options.sample !== null || options.isAnonymized))
       throw new UsageError("--schema-only, --sample and --anonymize are only allowed with create.");
-    // A branch of a branch has no name: all are of the database.
+    // Branches are made of the database only: a branch of a branch has no name.
     const { DATABASE_BRANCH: _branch, ...environment } = process.env;
     if (name !== undefined) readConfig({ ...environment, DATABASE_BRANCH: name });
     const { config } = readConfig(environment);

@@ -7,9 +7,9 @@ import { dirname, join, relative } from "node:path";
 
 const ROOT = join(import.meta.dirname, "../..");
 const DIST = join(ROOT, "dist");
-/** Those with files that the code reads. */
+/** Folders with files that the code reads, which the build copies. */
 const FOLDERS_WITH_ASSETS = ["accounts", "graphql/server", "plugins", "rest-gateway", "service", "studio"];
-/** The types of what package.json exports. It runs in browsers, so it has their types. */
+/** Emits the types of the module that package.json exports. It runs in browsers, so it needs the types of the DOM. */
 const DECLARE_EXPORTS =
   "realtime/resuming-socket.ts --noCheck --ignoreConfig --declaration --emitDeclarationOnly --target es2024 --lib es2024,dom " +
   "--module nodenext --rootDir . --outDir dist";
@@ -24,7 +24,7 @@ for (const folder of FOLDERS_WITH_ASSETS) await copyAssets(folder);
 // The error reference is generated from it. The guide reads the other pages at the root of the package.
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
 await cp(join(ROOT, "templates"), join(DIST, "templates"), { recursive: true });
-// Without the project's own migrations, which are not part of the package.
+// The project's own migrations are left out, because they are not part of the package.
 for (const part of ["platform", "content", "schema.sql", "watch.sql"]) {
   await cp(join(ROOT, "db", part), join(DIST, "db", part), { recursive: true });
 }

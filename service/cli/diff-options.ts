@@ -7,9 +7,9 @@ export const EXIT_CHANGED = 3;
 const FAIL_LEVELS = ["breaking", "dangerous", "used"] as const;
 
 export type DiffOptions = {
-  /** The file for a snapshot of the database; nothing is compared. */
+  /** The file for a snapshot of the database; if set, nothing is compared. */
   readonly save: string | null;
-  /** A snapshot in place of the database. */
+  /** The file of a snapshot, which is compared in place of the database. */
   readonly against: string | null;
   readonly failOn: (typeof FAIL_LEVELS)[number] | null;
   readonly json: boolean;

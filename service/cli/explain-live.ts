@@ -5,7 +5,7 @@ import { ApiError } from "#runtime";
 
 type ReadStatement = LiveResult["statements"][number];
 
-/** Says whether the read can be live, after changes of which tables it then runs again, and who shares its result; or why not. */
+/** Says whether the read can be live, which tables' changes run it again, and who shares its result; or why it cannot be live. */
 export async function explainLive(owner: pg.ClientBase, read: ReadStatement): Promise<string> {
   const asOwner: AsOwner = (work) => work(owner);
   try {

@@ -7,21 +7,21 @@ import type { ListedObject, SourceBucket, StorageSource } from "./storage-source
 export type ImportReport = {
   readonly copied: number;
   readonly bytes: number;
-  /** Those that were here already. */
+  /** The number of objects that existed here already. */
   readonly skipped: number;
-  /** What could not be copied, with the reason. */
+  /** The objects that could not be copied, with the reason. */
   readonly failures: readonly string[];
 };
 
 type ImportOptions = {
   readonly store: FileStore;
   readonly asOwner: AsOwner;
-  /** All buckets if it is empty. */
+  /** The buckets to copy; all buckets if the list is empty. */
   readonly buckets: readonly string[];
   readonly report: (line: string) => void;
 };
 
-/** Copies buckets and objects. What is here with the same tag and size is skipped, so an import that ended goes on. */
+/** Copies buckets and objects. Objects that exist here with the same tag and size are skipped, so an interrupted import can go on. */
 export async function importFiles(source: StorageSource, options: ImportOptions): Promise<ImportReport> {
   const { buckets: wanted, asOwner, report } = options;
   const all = await source.listBuckets();
@@ -52,7 +52,7 @@ export async function importFiles(source: StorageSource, options: ImportOptions)
   return total;
 }
 
-/** A bucket that is here keeps its settings. */
+/** Creates the bucket. A bucket that exists here keeps its settings. */
 async function addBucket(client: pg.ClientBase, bucket: SourceBucket): Promise<void> {
   await client.query(
     `insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types, created_at)
@@ -85,7 +85,7 @@ async function findPresent(
   return new Set(unchanged.map(({ name }) => name));
 }
 
-/** As an upload: the bytes are safe before the row that names them is committed. */
+/** Works like an upload: the bytes are safe before the row that names them is committed. */
 async function importObject(
   source: StorageSource,
   bucket: string,

@@ -33,7 +33,7 @@ const SCRIPTS = {
   restore: "restore",
 };
 
-/** In the script that `npm init` writes. */
+/** Text of the test script that `npm init` writes. */
 const NO_TESTS = "no test specified";
 
 /** Names of npm packages without a scope. */
@@ -115,7 +115,7 @@ function makePackageJson(options: PackageOptions, { specifier, allowScripts }: D
   };
 }
 
-/** The package.json of `npm install content-service` with what it lacks; null if there is none that depends on this package. */
+/** Completes the package.json that `npm install content-service` has written; null if it does not depend on this package. */
 function completePackageJson(existing: PackageJson, ours: ReturnType<typeof makePackageJson>): object | null {
   if (existing.dependencies?.[PACKAGE_NAME] === undefined) return null;
   const scripts = Object.entries(existing.scripts ?? {}).filter(([, script]) => !script.includes(NO_TESTS));
@@ -152,7 +152,7 @@ function importFrom(projectFolder: string) {
 
 type Project = {
   readonly packageJson: object;
-  /** Whether the existing package.json is kept, and completed. */
+  /** True if the existing package.json is kept, and completed. */
   readonly completesPackageJson: boolean;
   readonly files: readonly ImportedFile[];
   readonly tarball: string | null;
@@ -176,7 +176,7 @@ async function makeProject(folder: string, name: string, template: Template, fro
   };
 }
 
-/** What the imported project asks for, where package.json or the environment has said something else before. */
+/** Lists the settings of the imported project for which package.json or the environment already has another value. */
 function findOverridden(
   imported: Readonly<Record<string, string>>,
   kept: Readonly<Record<string, string | undefined>>,

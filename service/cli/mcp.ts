@@ -3,7 +3,6 @@ import { commandLine, PACKAGE_NAME } from "#runtime";
 import { runCommand, UsageError } from "./command/command.ts";
 import { DEVELOPER_TOOLS, type ToolArguments } from "./developer-tools/tools.ts";
 
-/** The version of the tools. */
 const SERVER_INFO = { name: PACKAGE_NAME, version: "1" };
 const INSTRUCTIONS = [
   "The documentation, the schema and the checks of a Postgres-first API server, for its developer.",

@@ -42,7 +42,7 @@ export async function diffInterfaces(
   return changes.some((change) => isSevere(change, failOn)) ? EXIT_CHANGED : 0;
 }
 
-/** Where no requests are recorded, each breaking change may concern some. */
+/** True if the change is severe. If no requests are recorded, each breaking change may concern some. */
 function isSevere({ level, requests }: ContractChange, failOn: DiffOptions["failOn"]): boolean {
   if (failOn === null) return false;
   if (failOn === "used") return level === "breaking" && requests?.length !== 0;

@@ -46,7 +46,6 @@ type MigrateOptions = {
 };
 type MigrateAction = (postgres: PostgresUrls, options: MigrateOptions) => Promise<void>;
 
-/** Insufficient privilege. */
 const INSUFFICIENT_PRIVILEGE = "42501";
 const HISTORIES: readonly string[] = ["project", "content", "platform"] satisfies MigrationHistory["name"][];
 
@@ -312,7 +311,7 @@ Example:
   },
 });
 
-/** Why the release's histories cannot be changed here; null in a clone. */
+/** Returns why the release's histories cannot be changed here; null in a clone. */
 function refuseOutsideClone(option: string): string | null {
   if (isClone) return null;
   return `${option} works only in a clone of the repository. Omit --history to write migrations of your project.`;

@@ -39,7 +39,7 @@ function printMatrix(
   console.log(formatColumns([head, ...body]));
 }
 
-/** The materialized view is not populated. */
+/** True if the read failed because the materialized view is not populated. */
 function isUnpopulated(outcome: AttemptOutcome): boolean {
   return outcome.kind === "failed" && outcome.code === "55000";
 }

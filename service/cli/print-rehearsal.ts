@@ -39,7 +39,7 @@ function printMarkdown(statement: RehearsedStatement): string {
   ].join("\n\n");
 }
 
-/** What `commit` says: only whom statements hold up, since the tables that it knows are empty. Null if that is nobody. */
+/** Returns the warnings of `commit`: only the statements that block others, since its tables are empty. Null if there are none. */
 export function printWarnings(statements: readonly RehearsedStatement[] | null): string | null {
   if (statements === null)
     return "The statements cannot be judged: they fail in a rehearsal, which creates no roles and has no user mappings.";
@@ -77,7 +77,7 @@ function printVerdict(migration: string, undo: UndoVerdict): string[] {
   return [`${migration} can be undone by:`, ...(undo.sql || NOTHING_TO_UNDO).split("\n").map((line) => `  ${line}`)];
 }
 
-/** What `undo` says of the last migration. */
+/** Returns the text that `undo` prints about the last migration. */
 export function printMigrationUndo({ file, undo, changedSince }: MigrationUndo): string {
   const drops = undo.verdict === "can be undone" && undo.drops.length > 0 ? undo.drops : null;
   const loss = drops ? [`What was written to these is lost: ${drops.join(", ")}.`] : [];

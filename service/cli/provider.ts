@@ -16,7 +16,7 @@ import { isLoopback } from "#runtime/safe-fetch";
 import { findAction, formatRecords, runCommand, UsageError } from "./command/command.ts";
 import { tryReadDatabaseSettings, withOwner } from "./command/command-context.ts";
 
-/** The constraint of the column. */
+/** The pattern of provider names, the same as in the column's constraint. */
 const PROVIDER_NAME = /^[a-z][a-z0-9-]*$/;
 const PROVIDER_KINDS: readonly ProviderKind[] = ["oidc", "oauth2", "saml"];
 const MAPPED_CLAIMS = ["subject", "email", "email_verified", "name"] as const;
@@ -151,7 +151,7 @@ function requireHttps(option: string, address: string): void {
   throw new UsageError(`--${option} must be an https URL, or a loopback URL.`);
 }
 
-/** Reading it from a file keeps it out of process lists. For SAML it is the private key that signs requests. */
+/** Reads the secret, from a file if possible, which keeps it out of process lists. For SAML it is the private key that signs requests. */
 async function readSecret(kind: ProviderKind, text: TextOption): Promise<string | null> {
   const file = text("client-secret-file") ?? text("key");
   const secret = file === null ? text("client-secret") : (await readFile(file, "utf8")).trim();
@@ -181,7 +181,7 @@ function parseCommonSettings(text: TextOption, options: ProviderFlags): Provider
   };
 }
 
-/** Options with several values, separated by commas. */
+/** Parses options with several values, separated by commas. */
 function parseLists(options: ProviderFlags): ProviderSettings {
   const listOf = (name: string) =>
     String(options[name] ?? "")

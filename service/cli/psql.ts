@@ -4,7 +4,7 @@ import { reachPostgres } from "#cluster";
 import { commandLine } from "#runtime";
 import { runCommand } from "./command/command.ts";
 
-/** Process lists show arguments to all users, but the environment only to the same user. */
+/** Splits the password off, because process lists show arguments to all users, but the environment only to the same user. */
 function splitPassword(url: string): { address: string; password: string | null } {
   const match = /^(\w+:\/\/[^:@/]*):([^@/]*)@/.exec(url);
   if (!match) return { address: url, password: null };

@@ -20,7 +20,7 @@ import { UsageError } from "./command/command.ts";
 
 type TimeOptions = {
   readonly at: string;
-  /** The folder of an archive; null: found by the time. */
+  /** The folder of an archive; if null, the archive is found by the time. */
   readonly from: string | null;
 };
 
@@ -33,7 +33,7 @@ export async function restoreAt(
 ): Promise<void> {
   const plan = await planFor(config, { target: parseTarget(at), from });
   const folder = into ?? `${config.dataDir}-${folderSuffix(plan)}`;
-  // The folder appears with them: without, a start would make new ones, and nobody would be signed in.
+  // The folder appears together with its secrets: without them, a start would make new ones, and all users would have to sign in again.
   const { tables, hasSecrets } = await recoverCluster({ plan, into: folder, report }, async (urlOf, draft) => ({
     tables: await countTables(urlOf),
     hasSecrets: await copySecrets(config.dataDir, draft),
@@ -96,7 +96,7 @@ function folderSuffix({ until }: RecoveryPlan): string {
   return (until ?? new Date()).toISOString().slice(0, 19).replaceAll(":", "-");
 }
 
-/** The recovered server answers, accepts writes, and has the database of the service. */
+/** Counts the tables, which checks that the recovered server answers, accepts writes, and has the database of the service. */
 function countTables(urlOf: (role: string, database: string) => string): Promise<number> {
   return withClient(urlOf("postgres", EMBEDDED_DATABASE), async (client) => {
     const { rows } = await client.query<{ tables: number; recovering: boolean }>(

@@ -24,7 +24,7 @@ import { UsageError } from "./command/command.ts";
 import { parseTarget } from "./restore-at.ts";
 
 type RowOptions = Pick<RestoreTablesOptions, "where" | "mode"> & {
-  /** Null: all of the exposed schemas. */
+  /** The tables to compare; if null, all tables of the exposed schemas. */
   readonly tables: readonly string[] | null;
   readonly format: "text" | "json";
 };
@@ -38,7 +38,7 @@ export type TableOptions = RowOptions & {
 /** Compares the rows of tables with those of a backup or of an earlier time, and restores them on request. */
 export async function restoreRowsOfTables(config: Config, { from, at, ...options }: TableOptions): Promise<void> {
   const { tables } = options;
-  // Only a time has all tables.
+  // Only a time can restore all tables; a backup needs the names of tables.
   const named = { ...options, tables: tables ?? [] };
   if (at === null) {
     if (from === null) throw new UsageError("Specify a backup by --from FILE, or a time by --at.");
@@ -70,7 +70,7 @@ async function restore(config: Config, source: TableSource, { format, ...options
   }
 }
 
-/** Of all tables. */
+/** Restores the lost rows of all tables. */
 async function restoreLost(config: Config, plan: RecoveryPlan, { format, mode }: RowOptions): Promise<void> {
   const postgres = await reachPostgres(config, report);
   try {

@@ -74,7 +74,7 @@ type RestoreOptions = {
   readonly [flag in "check" | "list" | "apply" | "overwrite" | "lost" | "json"]?: boolean;
 } & { readonly [value in "at" | "into" | "from" | "where"]?: string };
 
-/** Which options belong together. */
+/** Throws for options that do not belong together. */
 function refuseMixed(args: readonly string[], options: Readonly<Record<string, unknown>>): void {
   const has = (...names: readonly string[]) => names.some((name) => options[name] !== undefined);
   if (args.length > 1) throw new UsageError("Specify one file.");
@@ -95,7 +95,7 @@ function refuseMixed(args: readonly string[], options: Readonly<Record<string, u
 }
 
 async function restoreFrom(file: string, config: Config, check: boolean): Promise<void> {
-  // Before a cluster is created for it.
+  // The file must be readable before a cluster is created for it.
   await access(file);
   const { rows, tables, files, header, warnings } = await (check ? checkFile(file, config) : restoreFile(file, config));
   for (const warning of warnings) console.error(`warning: ${warning}`);

@@ -5,7 +5,7 @@ import { hintOf, withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { formatColumns, runCommand, UsageError } from "./command/command.ts";
 
-/** Values as Postgres writes them: those of JavaScript lose digits and time zones. */
+/** Keeps values as Postgres prints them, because JavaScript values lose digits and time zones. */
 const AS_TEXT = { getTypeParser: () => (value: string) => value };
 
 /** Prints the rows of a statement, or the number of rows that it changed. */
@@ -20,7 +20,7 @@ function printResult({ command, rowCount, rows, fields }: pg.QueryResult<(string
 const OPEN_TRANSACTION =
   "The SQL begins a transaction and does not end it, so it was rolled back. Add commit, or remove begin.";
 
-/** ` (line 3)` if the SQL has several lines. */
+/** Formats the line of the error as ` (line 3)`, if the SQL has several lines. */
 function formatLine({ position }: pg.DatabaseError, statements: string): string {
   const before = Array.from(statements)
     .slice(0, Number(position ?? 0))

@@ -15,7 +15,7 @@ export type SourceBucket = {
   readonly created_at?: string;
 };
 
-/** With its whole name. */
+/** An object of the source, with its whole name. */
 export type ListedObject = {
   readonly name: string;
   readonly created_at: string;

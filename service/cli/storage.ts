@@ -36,7 +36,7 @@ function readAddress(from: unknown): string {
   return from;
 }
 
-/** In the environment, because other users of the machine see the words of a command. */
+/** Reads the key from the environment, because other users of the machine see the arguments of a command. */
 function readKey(): string {
   const key = process.env[KEY_VARIABLE];
   if (!key) throw new UsageError(`Set ${KEY_VARIABLE} to the service role's key of the source.`);

@@ -57,7 +57,7 @@ async function withNewDatabase<T>(config: Config, work: (database: TestedDatabas
   }
 }
 
-/** A cluster of its own, so that roles of tests and of development do not meet. */
+/** Runs the work on a cluster of its own, so that roles of tests and of development do not meet. */
 function withNewCluster<T>(config: Config, work: (postgres: PostgresUrls) => Promise<T>): Promise<T> {
   return withTemporaryFolder("content-service-policies", async (dataDir) => {
     const postgres = await reachPostgres({ ...config, dataDir, embeddedPort: null }, () => {}, { mayCreate: true });
@@ -121,7 +121,7 @@ function shorten(sql: string): string {
   return line.length <= MAX_SQL_LENGTH ? line : `${line.slice(0, MAX_SQL_LENGTH - 1)}…`;
 }
 
-/** Each test under its file and its caller, and each failure with its place. */
+/** Prints each test under its file and its caller, and each failure with its place. */
 function printReport({ file, results, error }: FileReport): void {
   console.log(file);
   for (const [caller, tests] of Map.groupBy(results, ({ role, user }) => (user === null ? role : `${role} ${user}`))) {

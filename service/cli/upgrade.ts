@@ -45,7 +45,7 @@ async function upgradeServer(config: Config, oldBinaries: string | null): Promis
   return true;
 }
 
-/** A database without our schemas stays as it is. */
+/** Migrates the database. A database without our schemas stays as it is. */
 async function upgradeDatabase(config: Config): Promise<boolean> {
   const postgres = await reachPostgres(config, report, { mayCreate: false });
   try {

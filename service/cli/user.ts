@@ -44,7 +44,7 @@ const ACTIONS: Readonly<Record<string, UserAction>> = {
   },
 };
 
-/** `3 imported, 1 known`. */
+/** Formats counts as `3 imported, 1 known`. */
 function summarize(counts: Readonly<Record<string, number>>): string {
   const parts = Object.entries(counts).map(([outcome, count]) => `${count} ${outcome.replace("_", " ")}`);
   return parts.join(", ") || "none";
@@ -55,7 +55,7 @@ function parseUserName(name: string | undefined, others: readonly string[]): str
   return name;
 }
 
-/** The suffix satisfies the password policy, which random characters may not. */
+/** Generates a password. The suffix satisfies the password policy, which random characters may not. */
 function randomPassword(): string {
   return `${generateSecret().slice(0, 20)}-Aa1`;
 }

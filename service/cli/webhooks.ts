@@ -19,7 +19,7 @@ type ActionContext = {
 type WebhooksAction = (context: ActionContext) => Promise<void>;
 
 const MAX_LISTED = 100;
-/** SQLSTATE of a text that is no time. */
+/** SQLSTATE of an invalid time. */
 const INVALID_TIME = "22007";
 
 const DEAD = `
@@ -97,7 +97,7 @@ async function findWebhook(client: pg.ClientBase, [name, ...others]: readonly st
   return rows[0];
 }
 
-/** Calls a function on the dead deliveries of a webhook, all or those of a period; returns how many there are. */
+/** Calls a function on the dead deliveries of a webhook, all or those of a period; returns their number. */
 async function callForDead(
   name: string,
   { client, args, options: { since = "-infinity", until = "infinity" } }: ActionContext,
@@ -110,7 +110,7 @@ async function callForDead(
   return rows[0]!.count;
 }
 
-/** As other payloads, with a type of its own and no row. */
+/** The payload of a test: like other payloads, but with its own type and without a row. */
 function writeTestPayload([schema, table]: readonly string[]): string {
   const timestamp = new Date().toISOString();
   return JSON.stringify({ type: "TEST", schema, table, record: null, old_record: null, timestamp });

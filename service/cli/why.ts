@@ -134,7 +134,7 @@ export function parseAddress(address: string): ExplainableRequest {
   return { ...parseReadAddress(request, schema), interfaceName: "realtime", path: pathname };
 }
 
-/** A subscription to changes, as a /rest/v1 request for the same rows. */
+/** Converts a subscription to changes to a /rest/v1 request for the same rows. */
 function toTableRequest(parameters: URLSearchParams): [schema: string, request: string] {
   const table = parameters.get("table");
   const filter = parameters.get("filter") ?? "";

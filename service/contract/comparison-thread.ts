@@ -4,7 +4,7 @@ import { type Contract, compareWithRequests, type InterfaceComparison, printChan
 import { type CheckedContract, checkContractOf } from "./database-contract.ts";
 import type { ComparisonSource, InterfaceReading } from "./interface-comparison.ts";
 
-// The program of a thread: reads the interfaces of the database of each URL, and compares them with those that it has read before.
+// The program of a thread: reads the interfaces of the database of each URL, and compares them with the interfaces that it read before.
 
 const { config, requestUrl } = workerData as ComparisonSource;
 let before: Contract | null = null;

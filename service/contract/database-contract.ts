@@ -10,16 +10,16 @@ import { buildGraphQL } from "./build-graphql.ts";
 
 export type CheckedContract = {
   readonly contract: Contract;
-  /** Why the database would refuse each of the requests; null: it would not. */
+  /** The reason why the database would refuse each of the requests; null if it would not. */
   readonly refusals: readonly (string | null)[];
 };
 
-/** Reads as the owner, for what the login of requests may see: it may not connect to a copy. */
+/** Reads, as the owner, the contract that the login role of requests has, because the login role may not connect to a copy. */
 export async function readContractOf(url: string, requestUrl: string, config: Config): Promise<Contract> {
   return (await checkContractOf(url, requestUrl, config, [])).contract;
 }
 
-/** Also checks recorded requests. */
+/** Reads the contract, and also checks recorded requests. */
 export async function checkContractOf(
   url: string,
   requestUrl: string,

@@ -11,7 +11,7 @@ export type InterfaceReading = { readonly url: string; readonly requests: readon
 
 export type ComparisonSource = { readonly config: Config; readonly requestUrl: string };
 
-/** In a thread: the GraphQL schemas of a thousand tables would hold the event loop for seconds. */
+/** Compares in a thread: the GraphQL schemas of a thousand tables would block the event loop for seconds. */
 export function makeInterfaceComparer(source: ComparisonSource): CompareInterfaces {
   return async ({ beforeUrl, afterUrl, requests, signal }, migrate) => {
     const worker = new Worker(PROGRAM, { name: "interface comparison", workerData: source });

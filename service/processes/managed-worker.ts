@@ -15,16 +15,16 @@ import {
   type WorkerReport,
 } from "./worker-messages.ts";
 
-/** With this file's extension: .ts in the source tree, .js in the package. */
+/** This file's extension: .ts in the source tree, .js in the package. */
 const EXTENSION = extname(import.meta.filename);
 const WORKER_PROGRAM = join(import.meta.dirname, `worker${EXTENSION}`);
-/** Loaded before the program. */
+/** The module that is loaded before the program. */
 const COMPILE_CACHE = pathToFileURL(join(import.meta.dirname, "../cli/compile-cache.js")).href;
 /** A worker that has not exited this long after its own time limit is killed. */
 const KILL_GRACE_MS = 1_000;
 /** A query that is not answered within this time is answered with undefined. */
 const REPLY_TIMEOUT_MS = 5_000;
-/** The same for messages between workers, which the sender may wait for. */
+/** The timeout of messages between workers, which the sender may wait for. */
 const DELIVERY_TIMEOUT_MS = 250;
 
 type WorkerEvents = {
@@ -33,7 +33,7 @@ type WorkerEvents = {
   readonly onGraphqlLoad: () => void;
   /** Resolves when the other workers have handled the message. */
   readonly publish: (message: PeerMessage) => Promise<void>;
-  /** The answers of all workers. */
+  /** Returns the answers of all workers. */
   readonly queryAll: (name: keyof SharedActivity) => Promise<readonly unknown[]>;
 };
 
@@ -44,9 +44,9 @@ export class ManagedWorker {
   readonly serving: Promise<string>;
   /** Resolves with the exit code or signal. */
   readonly ended: Promise<string>;
-  /** Resolves when it needs no new connections, because it stops, or has exited. */
+  /** Resolves when the worker needs no new connections, because it stops, or has exited. */
   readonly readyToClose: Promise<void>;
-  /** As it has reported them last. */
+  /** The metrics that the worker reported last. */
   metrics: ProcessMetrics = [];
   isServing = false;
   isStopping = false;
@@ -81,7 +81,7 @@ export class ManagedWorker {
     return this.#worker.id;
   }
 
-  /** Whether it has yet to take connections. */
+  /** True if the primary has passed connections that the worker has not accepted yet. */
   get isPassedConnections(): boolean {
     return this.#passed.count() > 0;
   }
@@ -90,7 +90,7 @@ export class ManagedWorker {
     this.send({ kind: "serve", worker: this.id, ...options });
   }
 
-  /** An error is ignored: the worker has exited, and `ended` says so. */
+  /** Sends the message. An error is ignored: the worker has exited, and `ended` says so. */
   send(message: WorkerMessage): void {
     this.#worker.send(message, () => {});
   }
@@ -106,7 +106,7 @@ export class ManagedWorker {
     await this.#request((id) => ({ kind: "peer", id, ...message }), DELIVERY_TIMEOUT_MS);
   }
 
-  /** A worker that does not answer keeps its last metrics, so that no counter falls. */
+  /** Measures the worker. A worker that does not answer keeps its last metrics, so that no counter falls. */
   async measure(): Promise<void> {
     if (this.isServing) this.metrics = (await this.query("measure"))?.flat() ?? this.metrics;
   }
@@ -171,7 +171,7 @@ export class ManagedWorker {
   }
 }
 
-/** A message that does not reach a worker is an error of its own, and an exit follows, unless the process could not even be started. */
+/** Resolves when the worker has exited. An undelivered message is also an error, but then an exit follows, unless the process could not start. */
 function untilExit(worker: Worker): Promise<string> {
   return new Promise((resolve) => {
     worker.on("exit", (code, signal) => resolve(signal ? `signal ${signal}` : `exit code ${code}`));

@@ -1,18 +1,18 @@
 import cluster, { type Worker } from "node:cluster";
 
-/** The parts of Node's own messages between a primary and its workers that say who has a connection. */
+/** The parts of Node's own messages between a primary and its workers that tell which process has a connection. */
 type ConnectionMessage = { readonly cmd?: unknown; readonly act?: unknown; readonly seq?: unknown };
 type Acknowledgement = { readonly ack?: unknown };
 type PassedHandle = { close(): void };
 
 export type PassedConnections = {
-  /** Those that the worker has not taken yet. */
+  /** Returns the number of connections that the worker has not accepted yet. */
   count(): number;
 };
 
 /**
- * More than a worker is passed before it acknowledges the first one: with so many, a later Node acknowledges them in another
- * way. They are no longer followed then, which is what Node does without this module.
+ * A limit that a worker does not reach before it acknowledges its first connection: with more, a later Node acknowledges them in another
+ * way. The connections are then no longer followed, which is what Node does without this module.
  */
 const MAX_UNACKNOWLEDGED = 65_536;
 
@@ -48,7 +48,7 @@ export function rescueConnections({ process: child }: Worker): PassedConnections
     unacknowledged.clear();
   };
   child.once("exit", rescue);
-  // It is not emitted while a connection is being passed.
+  // This event is not emitted while a connection is being passed.
   child.once("disconnect", rescue);
   return { count: () => unacknowledged.size };
 }

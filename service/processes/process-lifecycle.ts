@@ -3,18 +3,18 @@ import { isExplained } from "#runtime";
 import { restartWorkOfUncaught } from "#runtime/concurrency";
 import { standardError } from "#runtime/log";
 
-/** How long closing connections may take after the last response. */
+/** The time limit for closing connections after the last response. */
 export const CLOSE_TIMEOUT_MS = 5_000;
 
-/** Prints the message of an explained error, and the stack of a defect. */
+/** Prints the message of an expected error, and the stack of a defect. */
 export function reportFailure(error: unknown): void {
   standardError().write(`${isExplained(error) ? error.message : inspect(error)}\n`);
   process.exitCode = 1;
 }
 
 /**
- * An error that nothing handles, as of a dependency, restarts the background work that it comes from, and requests go on. After any other, the
- * state of what it has left is unknown: the process ends with it, as without a handler.
+ * Restarts the background work that an unhandled error comes from, for example an error of a dependency; requests go on. After any other
+ * unhandled error the state is unknown, so the process exits, as without a handler.
  */
 export function handleUncaughtErrors(): void {
   process.on("uncaughtException", (error) => {

@@ -15,9 +15,9 @@ export type SharedListener = {
 
 /**
  * Follows the socket at which the primary accepts connections for its workers. Node closes it when the last worker has closed its
- * server: connections that come meanwhile have no worker, and are reset. Closed before, all of them are passed to a worker.
+ * server: connections that come meanwhile have no worker, and are reset. If it is closed before, all of them are passed to a worker.
  *
- * Node documents no way to do so. Of a server whose socket is for the workers, it takes the handle away;
+ * Node documents no way to do so. This takes the handle away from a server whose socket is for the workers;
  * test/service/processes/drain.test.ts fails if a Node changes this.
  */
 export function followSharedListener(): SharedListener {

@@ -35,7 +35,7 @@ export async function startWorkerCluster(
   resources.defer(() => closePostgres());
   report(`starting ${config.workers} processes`);
   const setupSteps = new Set<string>();
-  // Workers find the same database as the primary.
+  // Workers report the same steps as the primary, because they find the same database.
   const reportOnce = (step: string) => {
     if (!setupSteps.has(step)) report(step);
     setupSteps.add(step);
@@ -107,7 +107,7 @@ class WorkerCluster {
   readonly #options: WorkerClusterOptions;
   readonly #size: number;
   readonly #workers = new Set<ManagedWorker>();
-  /** Processes that have not been told to serve. They load the program while Postgres starts. */
+  /** Processes that have not received the order to serve. They load the program while Postgres starts. */
   readonly #waiting: ManagedWorker[];
   /** Workers that start for the first time and are not missing yet. */
   readonly #initial = new Set<ManagedWorker>();
@@ -118,10 +118,10 @@ class WorkerCluster {
   #postgres: PostgresAccess | null = null;
   #replacement: Promise<void> | null = null;
   #walArchive: WalArchiveState | null = null;
-  /** Workers that start from then on load it before they serve. */
+  /** True if GraphQL is used: workers that start later load it before they serve. */
   #isGraphqlUsed = false;
   #consecutiveFailures = 0;
-  /** How many workers in a row exited before they were serving. */
+  /** The number of workers in a row that exited before they were serving. */
   #failedStarts = 0;
 
   constructor(options: WorkerClusterOptions) {
@@ -151,19 +151,19 @@ class WorkerCluster {
     return this.#replacement;
   }
 
-  /** The answers of all serving workers. */
+  /** Returns the answers of all serving workers. */
   async query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<ServiceOperations[W]>>[]> {
     const answers = await Promise.all(this.#servingWorkers.map((worker) => worker.query(name)));
     return answers.filter((answer) => answer !== undefined);
   }
 
-  /** The metrics of all workers, and the counters of those that have exited. */
+  /** Returns the metrics of all workers, and the counters of those that have exited. */
   async measure(): Promise<readonly ProcessMetrics[]> {
     await Promise.all([...this.#workers].map((worker) => worker.measure()));
     return [this.#endedCounters, ...[...this.#workers].map(({ metrics }) => metrics)];
   }
 
-  /** The primary archives the WAL, and the workers answer for it. */
+  /** Passes the state on to the workers: the primary archives the WAL, and the workers report it. */
   reportWalArchive(state: WalArchiveState): void {
     this.#walArchive = state;
     for (const worker of this.#workers) worker.send({ kind: "wal archive", state });
@@ -260,13 +260,13 @@ class WorkerCluster {
     return [...this.#workers].filter(({ isServing, isStopping }) => isServing && !isStopping);
   }
 
-  /** Workers that are stopping are not counted, because their replacements are. */
+  /** The number of workers without those that are stopping, because their replacements are counted. */
   get #liveCount(): number {
     return [...this.#workers].filter(({ isStopping }) => !isStopping).length;
   }
 
   #reportState(): void {
-    // During a replacement there is one more.
+    // During a replacement there is one worker more.
     const serving = Math.min(this.#servingWorkers.length, this.#size);
     const isShort = serving + this.#initial.size + this.#waiting.length < this.#size;
     const fault = isShort ? `${serving} of ${this.#size} workers are serving.` : null;

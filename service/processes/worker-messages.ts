@@ -29,15 +29,15 @@ export type WorkerMessage =
   /** No new connections come. */
   | { readonly kind: "close server" };
 
-/** How a worker is started. */
+/** The options of a worker's start. */
 export type WorkerOptions = {
   readonly config: Config;
   readonly postgres: PostgresAccess;
-  /** How the primary was called. */
+  /** The command by which the primary was called. */
   readonly packageProgram: string | null;
   /** Null if the WAL is not archived. */
   readonly walArchive: WalArchiveState | null;
-  /** How long the worker waits before it serves for the GraphQL schema, if it loads it then. */
+  /** The time limit for which the worker waits for the GraphQL schema before it serves, if it loads it then. */
   readonly schemaPatienceMs?: number;
 };
 
@@ -47,9 +47,9 @@ export type WorkerQuery = keyof ServiceOperations;
 export type WorkerReport =
   /** The worker serves at this address. */
   | { readonly kind: "serving"; readonly url: string }
-  /** It stops, and needs no new connections. */
+  /** The worker stops, and needs no new connections. */
   | { readonly kind: "ready to close" }
-  /** A step of its start. */
+  /** A step of the worker's start. */
   | { readonly kind: "step"; readonly step: string }
   /** A request has loaded GraphQL. */
   | { readonly kind: "graphql loaded" }
@@ -57,7 +57,6 @@ export type WorkerReport =
   | { readonly kind: "reply"; readonly id: number; readonly answer: unknown }
   /** A message to the other workers. */
   | ({ readonly kind: "publish"; readonly id: number } & Omit<PeerMessage, "sender">)
-  /** A query to all workers. */
   | { readonly kind: "query all"; readonly id: number; readonly name: keyof SharedActivity }
   /** The metrics of a worker that exits. */
   | { readonly kind: "last metrics"; readonly metrics: ProcessMetrics };
@@ -73,7 +72,7 @@ const REPORT_KINDS: readonly unknown[] = [
   "last metrics",
 ] satisfies WorkerReport["kind"][];
 
-/** How to reach Postgres, without the right to stop it. */
+/** The access to Postgres, without the right to stop it. */
 export type PostgresAccess = Omit<ServedPostgres, "close">;
 
 export function isReport(message: unknown): message is WorkerReport {

@@ -33,7 +33,7 @@ const peers: PeerWorkers = {
   onExit: (handle) => void exitHandlers.push(handle),
 };
 
-/** What all workers know, through the primary. */
+/** Events and answers that reach all workers through the primary. */
 const allAreReadyToClose = Promise.withResolvers<void>();
 const noConnectionsCome = Promise.withResolvers<void>();
 const unanswered = new Map<number, (answers: readonly never[]) => void>();
@@ -93,7 +93,7 @@ process.on("message", (message: WorkerMessage) => {
 handleUncaughtErrors();
 // Ctrl-C reaches all processes of the terminal; the primary tells the workers when to stop.
 process.on("SIGINT", () => {});
-// Handled by the primary. The default action would end this process with its open requests.
+// The primary handles this signal. The default action would end this process with its open requests.
 process.on("SIGUSR2", () => {});
 process.on("SIGTERM", () => void stop({ othersStay: true }));
 
@@ -129,7 +129,7 @@ async function answerQuery({ id, name }: WorkerMessage & { kind: "query" }): Pro
   report({ kind: "reply", id, answer: result });
 }
 
-/** An error is ignored: the primary may have exited. */
+/** Reports to the primary. An error is ignored: the primary may have exited. */
 function report(message: WorkerReport): void {
   process.send!(message, undefined, undefined, () => {});
 }
@@ -151,7 +151,7 @@ async function stop(departure: DrainMode): Promise<void> {
   process.exit();
 }
 
-/** What was counted until the end; the primary keeps the counters. */
+/** Reports the final counters; the primary keeps them. */
 async function reportLastMetrics({ operations }: Service): Promise<void> {
   const measured = await operations.measure().catch(() => []);
   if (measured.length === 0) return;

@@ -13,13 +13,13 @@ import { RequestLimit } from "#postgres/rate-limits";
 import { CallAudit, ClientRequests, type ExtendServer } from "#rest-gateway/mcp";
 import type { ServiceCore } from "./shared-services.ts";
 
-/** What the calls of agents need for as long as the service runs. */
+/** The services that calls of agents need for as long as the service runs. */
 export type AgentServices = {
   readonly audit: CallAudit;
-  /** Null: calls are limited as other requests only. */
+  /** The limit of calls. If null, calls are limited like other requests only. */
   readonly limit: RequestLimit | null;
   readonly clientRequests: ClientRequests;
-  /** Adds what the tests of the protocol call. */
+  /** Adds the features that the protocol tests call. */
   readonly extend: ExtendServer | undefined;
 };
 
@@ -46,7 +46,7 @@ type CurrentState = {
   readonly identification: { readonly keys: TokenKeys };
 };
 
-/** What functions read with `Deno.env` besides their secrets, as on Supabase. The keys are missing if the settings have none to sign them with. */
+/** The variables that functions read with `Deno.env` besides their secrets, like on Supabase. The keys are missing if no setting can sign them. */
 export function functionEnvironment(
   { postgres, settings }: FunctionEnvironmentOptions,
   { siteUrl, identification: { keys } }: CurrentState,
@@ -55,7 +55,7 @@ export function functionEnvironment(
   return {
     SUPABASE_URL: siteUrl ?? "",
     ...(canIssueTokens(keys) && keysForFunctions(keys, config)),
-    // Where another issuer signs users in, its keys verify their tokens.
+    // If another issuer signs users in, its keys verify their tokens.
     ...(config.jwtKeySetUrl === null
       ? { SUPABASE_JWKS: JSON.stringify({ keys: toVerifyingKeySet(keys) }) }
       : { SUPABASE_JWKS_URL: config.jwtKeySetUrl }),

@@ -37,7 +37,7 @@ export type MetricsDependencies = {
   readonly realtime: Realtime;
   readonly live: Pick<LiveQueries, "statistics">;
   readonly shapes: Pick<ShapeRegistry, "statistics">;
-  /** Null: no results are kept. */
+  /** False if the database has no queue for tasks. */
   readonly hasTasks: boolean;
   readonly schedules: Schedules | null;
   readonly backups: ScheduledBackup | null;
@@ -287,7 +287,7 @@ function taskMetrics(counts: Awaited<ReturnType<typeof countTasks>> | null): Met
   ];
 }
 
-/** Since 1970. */
+/** Returns the seconds since 1970. */
 function seconds(at: Date | null | undefined): number | null {
   return at ? at.getTime() / 1_000 : null;
 }

@@ -7,19 +7,22 @@ import type { SlowStatements } from "#postgres/database";
 import type { Functions } from "#rest-gateway";
 import { type MetricsDependencies, serviceMetrics } from "./metrics.ts";
 
-/** How many processes serve, and why there are fewer than configured; null if all serve. */
+/** The number of processes that serve, and the reason why there are fewer than configured; null if all serve. */
 export type WorkersState = { readonly serving: number; readonly fault: string | null };
 
 type ServiceHealthOptions = Pick<
   MetricsDependencies,
   "database" | "catalog" | "graphql" | "backups" | "walArchive" | "supervisor"
 > & {
-  /** Absent in a single process. */
+  /** Undefined in a single process. */
   readonly workers: (() => WorkersState) | undefined;
   readonly acceptsWork: () => boolean;
 };
 
-/** A change of the schema is served sooner, unless Postgres or the process is busy with others. GraphQL follows when its schema is built. */
+/**
+ * The delay after which a catalogue is late. A schema change is usually served sooner, unless Postgres or the process is busy.
+ * GraphQL follows when its schema is built.
+ */
 const LATE_CATALOG_MS = 10_000;
 
 function lateCatalog({ lateMs }: ReturnType<ServiceHealthOptions["catalog"]["state"]>): string | null {
@@ -45,14 +48,14 @@ type ServiceOperationsOptions = MetricsDependencies & {
   readonly config: Pick<Config, "adminPort">;
   readonly health: HealthState;
   readonly slowStatements: SlowStatements;
-  /** Null: e-mails are not kept. */
+  /** Null if e-mails are not kept. */
   readonly emails: RecentEmails | null;
-  /** Null: the project has no functions. */
+  /** Null if the project has no functions. */
   readonly functions: Functions | null;
   readonly opened: AsyncDisposableStack;
 };
 
-/** What operators ask of this process. */
+/** Makes the operations that operators request of this process. */
 export function openOperations(dependencies: ServiceOperationsOptions): ServiceOperations {
   const { config, database, health, requests, emails, functions, opened } = dependencies;
   const readMetrics = config.adminPort === null ? null : makeMetricsReader(serviceMetrics(dependencies));

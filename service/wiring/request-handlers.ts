@@ -84,7 +84,7 @@ import { makeInterfaceComparer } from "../contract/interface-comparison.ts";
 import type { AgentServices } from "./extension-services.ts";
 import type { SignInServices } from "./sign-in-services.ts";
 
-/** The entry point of HTTP requests, and what runs queued requests and function calls. */
+/** The entry point of HTTP requests, and the runners of queued requests and function calls. */
 export type RequestHandlers = {
   readonly entry: RequestListener;
   readonly interfaceAt: (path: string) => TaskHandler;
@@ -101,34 +101,34 @@ type RequestHandlerDependencies = {
   readonly live: LiveQueries;
   readonly shapes: ShapeRegistry;
   readonly health: HealthState;
-  /** Null: the database has no tables for files. */
+  /** Null if the database has no tables for files. */
   readonly fileStore: FileStore | null;
-  /** Null: the project has no functions. */
+  /** Null if the project has no functions. */
   readonly functions: Functions | null;
-  /** Null: requests are not limited. */
+  /** Null if requests are not limited. */
   readonly limit: RequestLimit | null;
   readonly limitSignUps: LimitSignUps;
   readonly limitCreatedUsers: LimitCreatedUsers | null;
   readonly agents: AgentServices;
   readonly versions: ReadVersions;
-  /** Null: the database has no queue for tasks. */
+  /** Null if the database has no queue for tasks. */
   readonly queueTask: QueueTask | null;
   /** The URL that clients use. */
   readonly siteUrl: () => string;
-  /** False towards the end of a stop: requests are rejected. */
+  /** False towards the end of a stop, when requests are rejected. */
   readonly acceptsRequests: () => boolean;
   /** Null unless the files of `current/` are watched. */
   readonly migrationWatch: () => MigrationWatch | null;
   readonly log: Logger;
   readonly counts: ServiceCounters;
   readonly requests: RequestMetrics;
-  /** What all processes of the service know together. */
+  /** The state that all processes of the service share. */
   readonly everywhere: SharedActivity;
-  /** Null: tracing is disabled. */
+  /** Null if tracing is disabled. */
   readonly tracing: Tracing | null;
 };
 
-/** What all handlers share, whatever the settings. */
+/** The parts that all handlers share, whatever the settings. */
 type SharedParts = RequestHandlerDependencies & {
   readonly currentCatalog: () => Catalog;
   readonly refreshCatalog: CatalogRefresh;
@@ -138,7 +138,7 @@ type SharedParts = RequestHandlerDependencies & {
   readonly studioFolder: ReturnType<typeof studioFolder>;
 };
 
-/** Of the interfaces whose errors are not those of the resource interface. */
+/** The error formats of interfaces that do not use the errors of the resource interface. */
 const ERROR_FORMATS = {
   [AUTH_V1_PREFIX]: toAuthErrorResponse,
   [MCP_PATH]: toMcpErrorResponse,
@@ -273,7 +273,7 @@ function storageFolder(
   });
   const authenticate = makeTokenAuthentication(config, authenticator);
   const services = { store, database, catalog, authenticator, authenticate, signers, contextOf, keys, config };
-  // The first prefix that matches.
+  // The first matching prefix is used.
   return { [S3_PREFIX]: s3Handler(services), [STORAGE_PREFIX]: storageHandler(services) };
 }
 
@@ -286,7 +286,7 @@ function shapesFolder(
   return shapesHandler({ config, catalog, database, shapes, authenticate, preRequest: preRequestStatement(config) });
 }
 
-/** As in the table interface, but a token is enough: clients of TUS and of shapes send no key. */
+/** Authenticates like the table interface, but a token is enough: clients of TUS and of shapes send no key. */
 function makeTokenAuthentication(config: Config, authenticator: SignInServices["authenticator"]): Authenticate {
   return (request) =>
     authenticateTableCaller(
@@ -389,7 +389,7 @@ type RoutedPaths = {
   readonly authFolders: readonly string[];
 };
 
-/** Sign-in and pages are served by Express. Requests for rows bypass it, because it costs a tenth of their throughput. */
+/** Makes the entry point. Sign-in and pages use Express. Requests for rows bypass it, because it costs a tenth of their throughput. */
 function makeEntry(
   { functions, log, limit, requests, tracing }: SharedParts,
   config: Config,
@@ -421,7 +421,7 @@ function makeRequestCounter(routeOf: FindRouteTemplate, requests: RequestMetrics
   };
 }
 
-/** The fault that the public start page shows. */
+/** Returns the fault that the public start page shows. */
 function publicFault({ databaseFault, schemaFault }: HealthState): string | null {
   if (databaseFault() !== null) return "The database does not answer.";
   return schemaFault() === null ? null : "The schema may be out of date.";

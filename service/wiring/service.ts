@@ -73,7 +73,7 @@ export type RunningService = {
   /** The URL that it listens on. */
   readonly url: string;
   readonly postgres: PostgresUrls;
-  /** What the admin server calls. */
+  /** The operations that the admin server calls. */
   readonly operations: ServiceOperations;
   /** Applies changed settings of the database and files (certificate, secret; with workers, the program too) without interrupting requests. */
   reload(): Promise<void>;
@@ -88,23 +88,23 @@ export type Service = RunningService & {
 };
 
 export type ServiceOptions = CoreOptions & {
-  /** Absent in a single process. */
+  /** Undefined in a single process. */
   readonly workers?: () => WorkersState;
-  /** Where the files of `current/` are watched. */
+  /** Returns the watch of the files of `current/`; null if they are not watched. */
   readonly migrationWatch?: () => MigrationWatch | null;
-  /** Absent in a single process. */
+  /** Undefined in a single process. */
   readonly everywhere?: SharedActivity;
-  /** How long a start waits for the GraphQL schema. */
+  /** The time limit for which a start waits for the GraphQL schema. */
   readonly schemaWaitMs?: number;
   /** Called when the first request loads GraphQL. */
   readonly onGraphqlLoad?: () => void;
   /** The cost of the hashes of passwords, which tests lower. */
   readonly passwordHash?: HashParameters;
-  /** Adds to the MCP server what the tests of the protocol call. */
+  /** Adds the features that the protocol tests call to the MCP server. */
   readonly extendMcp?: ExtendServer;
 };
 
-/** Opens everything that runs, from the bottom up; on stop it is closed in the reverse order. */
+/** Opens all parts of the service, from the bottom up; a stop closes them in the reverse order. */
 export async function startService(environmentConfig: Config, options: ServiceOptions): Promise<Service> {
   await using opened = new AsyncDisposableStack();
   const core = await openCore(environmentConfig, options, opened);
@@ -176,7 +176,7 @@ type WorkOptions = {
   readonly backups: ScheduledBackup | null;
 };
 
-/** What is done besides requests: queued tasks, schedules, webhooks, functions, and the collection of files. */
+/** Opens the work besides requests: queued tasks, schedules, webhooks, functions, and the collection of unused files. */
 async function openWork(
   core: ServiceCore,
   state: ServiceState,
@@ -215,16 +215,16 @@ function makeTaskQueue(
   });
 }
 
-/** What changes while the service runs. */
+/** The state that changes while the service runs. */
 class ServiceState {
   readonly counts = makeServiceCounters();
-  /** Null: e-mails are not kept. */
+  /** Null if e-mails are not kept. */
   readonly emails: RecentEmails | null;
   /** PUBLIC_URL, or the address of the server, which is known once it listens. */
   siteUrl: string | null;
-  /** Made anew when settings change. */
+  /** Replaced when settings change. */
   identification!: SignInServices;
-  /** Made anew when settings change. */
+  /** Replaced when settings change. */
   handlers!: RequestHandlers;
   /** False as soon as the service begins to stop. */
   acceptsWork = true;
@@ -245,7 +245,7 @@ type SettingsDependents = {
   readonly makeHandlers: (config: Config, identification: SignInServices) => RequestHandlers;
 };
 
-/** Applies settings that change in the database, and warns of roles and functions that they name and that do not exist. */
+/** Applies settings that change in the database. Warns of roles and functions that the settings name but that do not exist. */
 async function followSettings(
   core: ServiceCore,
   state: ServiceState,
@@ -330,7 +330,7 @@ async function warnOfNamedFunctions({ asOwner, log }: ServiceCore, config: Confi
   }
 }
 
-/** Authentication, by keys and by accounts if the database has some, and the emails to accounts. */
+/** Opens authentication, by keys and by accounts if the database has some, and the e-mails to accounts. */
 async function openIdentification(
   { config, asOwner, supervisor, log }: ServiceCore,
   state: ServiceState,
@@ -355,7 +355,7 @@ async function openIdentification(
 
 function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): ScheduledBackup | null {
   const { backupSchedule: schedule, backupDir: directory, backupKeep: keep, branch } = config;
-  // Its backups would count as those of the database.
+  // A branch makes no backups, because they would count as backups of the database.
   if (schedule === null || branch !== null) return null;
   const check = config.checksBackups ? (file: string) => checkInScratch(file, postgres.migrate) : null;
   return new ScheduledBackup({
@@ -370,10 +370,10 @@ function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): S
   });
 }
 
-/** A backup may take hours, and the clock of the schedules must not wait for one. */
+/** The number of scheduled tasks that run at once: a backup may take hours, and the schedules must not wait for it. */
 const CLOCK_CONCURRENCY = 2;
 
-/** What the service runs for itself waits neither for callers nor, on the clock, for functions that the schedules call. */
+/** Separates the service's own tasks, which wait neither for callers nor, on the clock, for functions that the schedules call. */
 function jobLanes(
   { taskConcurrency }: Config,
   { schedules, backups }: Pick<JobKinds, "schedules" | "backups">,
@@ -417,7 +417,7 @@ async function openJobs(
     url: postgres.directUrl,
     lanes: jobLanes(config, { schedules, backups }, (lane) => (hasTasks ? makeTaskList(taskRunner, lane) : {})),
     maintain: async () => {
-      // One that fails does not keep the others from running.
+      // If one part fails, the others still run.
       const parts = [hasTasks ? maintainTasks(asOwner) : null, schedules?.processLate(), backups?.refresh()];
       const failed = (await Promise.allSettled(parts)).find(({ status }) => status === "rejected");
       if (failed?.status === "rejected") throw failed.reason;
@@ -429,7 +429,7 @@ async function openJobs(
     },
     log,
   });
-  // In case the start fails after this; a stop closes them earlier, with everything else that is drained.
+  // This closes the jobs if the start fails later; a stop closes them earlier, with everything else that is drained.
   opened.defer(() => jobs.close(0));
   return jobs;
 }

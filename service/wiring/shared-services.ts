@@ -35,7 +35,7 @@ export type CoreOptions = {
   readonly walArchive?: () => WalArchiveState | null;
 };
 
-/** What all interfaces use. */
+/** The services that all interfaces use. */
 export type ServiceCore = {
   readonly postgres: ServedPostgres;
   /** The settings at the start, including those in the database. */
@@ -68,7 +68,7 @@ export async function openCore(
   const { migrate, requestUrl, directUrl, loginRole } = postgres;
   await bringUpToDate({ settings: migrate, requestUrl, isOwnDatabase: isEmbedded(environmentConfig), report });
   await options.onMigrated?.(migrate);
-  // Another process that has started Postgres archives it too.
+  // If another process has started Postgres, that process archives its WAL, too.
   const archiver = options.postgres ? null : await openWalArchive({ config: environmentConfig, postgres, log });
   if (archiver) close = () => archiver.closeWith(() => postgres.close());
   const walArchive = options.walArchive ?? (() => archiver?.state ?? null);
@@ -99,13 +99,13 @@ export async function openCore(
   });
   opened.defer(() => catalog.close());
   catalog.onChange(() => database.forgetStatements());
-  // Postgres keeps plans when roles get or lose members, and these have the policies of the roles before.
+  // Postgres keeps plans when roles get or lose members, and these plans have the old policies.
   catalog.onDifference(() => database.forgetStatements());
   const parts = { postgres, config, settings, database, slowStatements, asOwner, catalog, listener, tracing };
   return { ...parts, supervisor, walArchive, peers, log };
 }
 
-/** Which part of the database the catalogue describes, by the settings. */
+/** Returns the part of the database that the catalogue describes, by the settings. */
 export function catalogOptionsOf(config: Config, loginRole: string): CatalogOptions {
   const { schemas, extraSearchPath, timezoneEnabled: timeZones } = config;
   return { schemas, extraSearchPath, timeZones, loginRole };

@@ -36,7 +36,7 @@ const ONE_HOUR = 3600;
 export type SignInServices = {
   readonly keys: TokenKeys;
   readonly authenticator: Authenticator;
-  /** Of signed addresses. */
+  /** The signers of signed addresses. */
   readonly signers: Signers;
   /** Null if the database has no accounts, or the settings have no key to sign tokens with. */
   readonly accounts: Accounts | null;
@@ -115,7 +115,7 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
   };
 }
 
-/** Limits of e-mails by their address. */
+/** Makes the limits of e-mails per address. */
 function makeMailLimits({ mailInterval, mailHourlyLimit }: Config, asOwner: AsOwner) {
   const limit = (name: string, points: number, seconds: number) =>
     points > 0 && seconds > 0 ? makeSharedRateLimit({ name, points, seconds, asOwner }) : null;

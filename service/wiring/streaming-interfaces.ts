@@ -25,7 +25,7 @@ type StreamingState = {
 
 type StreamingOptions = { readonly schemaWaitMs?: number; readonly onGraphqlLoad?: () => void };
 
-/** GraphQL and Realtime, and the replication stream that row changes come from. */
+/** Opens GraphQL and Realtime, and the replication stream that row changes come from. */
 export async function openStreamingInterfaces(
   { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
   state: StreamingState,
@@ -42,7 +42,7 @@ export async function openStreamingInterfaces(
   const reloadDefinitions = () => catalog.reload();
   const live = new LiveQueries({ asOwner, database, changes, publication, reloadDefinitions, log });
   opened.defer(() => live.endAll());
-  // Not all changes of what callers may read are in the stream: not who is a member of a role, nor any where there are no event triggers.
+  // The stream lacks some changes of permissions: members of roles, and all of them if there are no event triggers.
   opened.defer(catalog.onDifference(() => live.reviewAll()));
   const shapes = openShapes(live, config, { supervisor, log });
   opened.defer(() => shapes.close());

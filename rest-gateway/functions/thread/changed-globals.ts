@@ -12,7 +12,7 @@ const METHODS: Readonly<Record<string, LogLevel>> = {
   error: "error",
 };
 const MAX_TEXT = 10_000;
-/** A function that writes without end must not fill the gateway's memory. */
+/** The limit of log lines: a function that writes without end must not fill the gateway's memory. */
 const MAX_LINES_PER_SECOND = 200;
 
 type WriteLine = (level: LogLevel, text: string) => void;
@@ -36,8 +36,8 @@ export function captureConsole(write: WriteLine): void {
 }
 
 /**
- * As in Deno, a response of fetch has no header of an encoding that was removed from its body: functions return such
- * responses as their own.
+ * Installs `fetch`. As in Deno, a response has no header of an encoding that was removed from its body: functions return
+ * such responses as their own.
  */
 export function installFetch(): void {
   const fetchEncoded = globalThis.fetch;

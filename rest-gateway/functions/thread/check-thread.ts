@@ -10,7 +10,7 @@ import type { LogLevel, ThreadData } from "./messages.ts";
 import { explainMissingPackage, isPackage, packageOf } from "./module-hooks.ts";
 import { resolveImport } from "./resolve-import.ts";
 
-// The program of a thread that reads the imports of functions, with the parser of V8, and runs nothing.
+// The program of a thread that reads the imports of functions with V8's parser, and runs nothing.
 
 type Problem = { readonly name: string; readonly level: LogLevel; readonly text: string };
 
@@ -77,7 +77,7 @@ function isInstalled(specifier: string, parent: string): boolean {
   return folders.some((folder) => existsSync(join(folder, packageOf(specifier), "package.json")));
 }
 
-/** Only a warning: the text may be a comment, or a test whether the member exists. */
+/** Returns missing members, only for a warning: the text may be a comment, or a test whether the member exists. */
 function missingMembers(source: string, file: string): readonly string[] {
   return source
     .split("\n")

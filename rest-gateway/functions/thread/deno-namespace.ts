@@ -10,17 +10,17 @@ type ServeOptions = {
   readonly onListen?: (address: { hostname: string; port: number }) => void;
 };
 
-/** What the function has served. */
+/** The handlers that the function has registered. */
 export type Served = { handler: ServeHandler | null; onError: ServeOptions["onError"] | null };
 
-/** Members of Deno that this service lacks. They exist, so that packages may look for them, and throw when they are used. */
+/** Members of Deno that this service lacks. They exist so that packages can look for them, and throw when they are used. */
 export const MISSING_MEMBERS: readonly string[] = [
   ...["openKv", "Command", "run", "listen", "listenTls", "listenDatagram", "connect", "connectTls", "startTls"],
   ...["serveHttp", "dlopen", "cron", "watchFs", "createHttpClient", "upgradeWebSocket", "kill", "addSignalListener"],
   ...["open", "openSync", "create", "symlink", "link", "resolveDns", "bench", "test", "chdir", "umask"],
 ];
 
-/** The part of Deno's API that functions use, on Node's. */
+/** Makes the part of Deno's API that functions use, on Node's API. */
 export function makeDenoNamespace(served: Served): Readonly<Record<string, unknown>> {
   const missing = MISSING_MEMBERS.map((name) => [name, makeMissing(name)] as const);
   return Object.freeze({
@@ -42,7 +42,7 @@ export function makeDenoNamespace(served: Served): Readonly<Record<string, unkno
 }
 
 function makeMissing(name: string) {
-  // A constructor too: `new Deno.Command()`.
+  // It can also be called as a constructor: `new Deno.Command()`.
   return function missing(): never {
     throw new Error(`Deno.${name} is not available in functions of this service`);
   };
@@ -66,7 +66,7 @@ function makeEnvironment() {
   };
 }
 
-/** `serve(handler)`, `serve(options, handler)` and `serve({ handler })`. */
+/** Makes `serve(handler)`, `serve(options, handler)` and `serve({ handler })`. */
 function makeServe(served: Served) {
   return (first: ServeHandler | ServeOptions, second?: ServeHandler) => {
     const options = typeof first === "function" ? {} : first;

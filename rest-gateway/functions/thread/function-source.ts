@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { fileURLToPath } from "node:url";
 
-/** The JavaScript of a file in TypeScript. */
+/** Returns the JavaScript of a file in TypeScript. */
 export function readFunctionSource(url: string): string {
   const source = readFileSync(fileURLToPath(url), "utf8");
   return /\.m?ts$/.test(new URL(url).pathname) ? withoutUnusedImports(toJavaScript(source, url)) : source;
 }
 
-/** Enumerations and namespaces need code of their own; whatever else is TypeScript is replaced by spaces, which keeps lines. */
+/** Compiles enumerations and namespaces, which need code. Other TypeScript is replaced by spaces, which keeps lines. */
 function toJavaScript(source: string, sourceUrl: string): string {
   try {
     return stripTypeScriptTypes(source);
@@ -20,7 +20,7 @@ function toJavaScript(source: string, sourceUrl: string): string {
 
 const IMPORT = /^[ \t]*import\s+(?:([\w$]+)\s*,?\s*)?(?:\{([^{}]*)\}\s*)?from\s*(["'])[^"'\n]+\3[^\S\n]*;?/gm;
 
-/** As Deno, drops imports that only types have used: their modules may export nothing at run time. */
+/** Drops, as Deno does, imports that only types use: their modules may export nothing at run time. */
 export function withoutUnusedImports(source: string): string {
   const rest = source.replaceAll(IMPORT, "");
   const isUsed = (name: string) => new RegExp(`(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`).test(rest);
@@ -47,13 +47,13 @@ function blank(text: string): string {
   return text.replaceAll(/[^\n]/g, " ");
 }
 
-/** The lines of errors stay those of the file. */
+/** Keeps the lines of errors the same as in the file. */
 function keepLines(before: string, after: string): string {
   const missing = before.split("\n").length - after.split("\n").length;
   return after + "\n".repeat(Math.max(0, missing));
 }
 
-/** `functions/hello/index.ts:3` of the first line that contains the text in quotes. */
+/** Returns the place of the first line that contains the text in quotes, such as `functions/hello/index.ts:3`. */
 export function locate(url: string, text: string): string {
   if (!url.startsWith("file:")) return url;
   const file = fileURLToPath(url);

@@ -1,7 +1,7 @@
-/** `imports` of deno.json, and the URL of that file. */
+/** The `imports` of deno.json, and the URL of that file. */
 export type ImportMap = { readonly imports: Readonly<Record<string, string>>; readonly base: string };
 
-/** What a thread is started with. */
+/** The data with which a thread is started. */
 export type ThreadData = {
   readonly name: string;
   /** The URL of the handler's file. */
@@ -20,7 +20,7 @@ export type CallHead = {
   readonly address: string | null;
 };
 
-/** To the thread. */
+/** A message to the thread. */
 export type ThreadOrder =
   | { readonly type: "call"; readonly id: number; readonly head: CallHead }
   /** The next piece of the request's body, after `pull`; null at its end. */
@@ -36,15 +36,15 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 
 export type ResponseHead = { readonly status: number; readonly headers: HeaderList };
 
-/** From the thread. */
+/** A message from the thread. */
 export type ThreadReport =
-  /** The id of the operating system, where threads have one. */
+  /** The thread has started. `systemId` is its id in the operating system, if threads have one there. */
   | { readonly type: "ready"; readonly systemId: number | null }
   | { readonly type: "bootFailed"; readonly reason: string }
-  /** The handler is called next. */
+  /** The thread calls the handler next. */
   | { readonly type: "begun"; readonly id: number }
   | { readonly type: "pull"; readonly id: number }
-  /** `body` if it is complete. */
+  /** The response; `body` is only set if it is complete. */
   | {
       readonly type: "head";
       readonly id: number;
@@ -54,7 +54,7 @@ export type ThreadReport =
     }
   | { readonly type: "piece"; readonly id: number; readonly piece: Uint8Array | null }
   | { readonly type: "bodyFailed"; readonly id: number }
-  /** How many promises of `EdgeRuntime.waitUntil` are pending. */
+  /** The number of pending promises of `EdgeRuntime.waitUntil`. */
   | { readonly type: "background"; readonly count: number }
   | { readonly type: "log"; readonly level: LogLevel; readonly text: string; readonly requestId: string | null }
   | { readonly type: "pong" };

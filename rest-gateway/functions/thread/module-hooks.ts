@@ -5,7 +5,7 @@ import { resolveImport } from "./resolve-import.ts";
 
 const EMPTY_MODULE = "data:text/javascript,export {}";
 
-/** Makes imports of this thread mean what they mean in Deno, as far as that needs no download. */
+/** Makes imports of this thread behave as in Deno, as far as that needs no download. */
 export function installModuleHooks(map: ImportMap | null): void {
   registerHooks({
     resolve(specifier, context, next) {

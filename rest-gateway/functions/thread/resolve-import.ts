@@ -1,17 +1,17 @@
 import type { ImportMap } from "./messages.ts";
 
-/** A specifier that Node can resolve, a module without content, or why it is refused. */
+/** A specifier that Node can resolve, an empty module, or the reason for a refusal. */
 type ImportTarget =
   | { readonly kind: "module"; readonly specifier: string; readonly parent: string | null }
   | { readonly kind: "empty" }
   | { readonly kind: "refused"; readonly reason: string };
 
-/** `npm:@scope/name@1.2.3/path` */
+/** An npm specifier: `npm:@scope/name@1.2.3/path`. */
 const NPM = /^npm:\/?((?:@[^/@]+\/)?[^/@]+)(?:@[^/]+)?(\/.*)?$/;
-/** Types have no content at run time. Each function of Supabase's template imports some from jsr. */
+/** Modules of types, which have no content at run time. Each function of Supabase's template imports some from jsr. */
 const TYPES = /\.d\.[mc]?ts(\?.*)?$|\/functions-js(@[^/]+)?\/edge-runtime(\.d\.ts)?$/;
 
-/** Applies the import map, and then what Deno's kinds of specifiers mean here. */
+/** Applies the import map, and then resolves Deno's kinds of specifiers. */
 export function resolveImport(specifier: string, map: ImportMap | null): ImportTarget {
   const mapped = map ? applyImportMap(specifier, map) : null;
   const target = mapped ?? specifier;
@@ -38,6 +38,6 @@ function applyImportMap(specifier: string, { imports }: ImportMap): string | nul
   if (longest === undefined) return null;
   const target = imports[longest]!;
   if (longest.endsWith("/")) return target + specifier.slice(longest.length);
-  // As Deno, a package without its own entry for paths.
+  // As in Deno, a package without its own entry for paths is extended by the path.
   return /^(npm|jsr):/.test(target) ? target + specifier.slice(longest.length) : null;
 }

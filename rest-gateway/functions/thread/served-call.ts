@@ -8,7 +8,7 @@ type Respond = (request: Request, address: string | null) => Promise<Response>;
 const PIECE_BYTES = 256 * 1024;
 const NOT_YET = Symbol("not yet");
 
-/** A request in the thread: its body comes, and its response goes, piece by piece and no faster than they are taken. */
+/** A request in the thread. Its body and its response are passed piece by piece, no faster than they are read. */
 export class ServedCall {
   readonly #id: number;
   readonly #head: CallHead;
@@ -122,7 +122,7 @@ export class ServedCall {
     this.#report({ type: "piece", id: this.#id, piece: null });
   }
 
-  /** Copies, because the function may use its bytes again. */
+  /** Sends copies, because the function may use its bytes again. */
   async #sendParts(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
       await this.#awaitPull();
@@ -140,7 +140,7 @@ export class ServedCall {
   }
 }
 
-/** What is read in this turn of the event loop: most responses are complete then, and take one message. */
+/** Returns the value that is read in this turn of the event loop: most responses are complete then, and need one message. */
 function readNow<T>(reading: Promise<T>): Promise<T | typeof NOT_YET> {
   return Promise.race([reading, nextTurn(NOT_YET)]);
 }

@@ -11,7 +11,7 @@ import { ServedCall } from "./served-call.ts";
 
 // The program of a thread: loads one function, and runs its handler for each request that the gateway hands over.
 
-/** As of `nice`, on Linux of this thread only: what it does, loading code too, comes after the gateway's work. */
+/** The priority, like that of `nice`, which on Linux is this thread's only: its work, including the loading of code, comes after the gateway's. */
 const YIELDING_PRIORITY = 10;
 
 const port = parentPort!;
@@ -33,7 +33,7 @@ installModuleHooks(importMap);
 Object.assign(globalThis, {
   Deno: makeDenoNamespace(served),
   EdgeRuntime: { waitUntil: awaitInBackground },
-  // Threads of Node have none. Nothing is dispatched: a thread is ended without notice.
+  // Threads of Node have no such events. None is dispatched, because a thread is ended without notice.
   addEventListener: events.addEventListener.bind(events),
   removeEventListener: events.removeEventListener.bind(events),
   dispatchEvent: events.dispatchEvent.bind(events),
@@ -50,17 +50,17 @@ try {
   report({ type: "bootFailed", reason: inspect(error) });
 }
 
-/** Of a service that has a lower priority itself, no thread may have a higher one. */
+/** Lowers the thread's priority, but never above that of a service with a lower priority. */
 function yieldProcessor(): void {
   if (process.platform !== "linux") return;
   try {
     setPriority(Math.max(getPriority(), YIELDING_PRIORITY));
   } catch {
-    // A sandbox forbids it, and functions run without.
+    // A sandbox forbids the call, and functions run without it.
   }
 }
 
-/** Linux gives each thread an id of its own, and a priority. */
+/** Reads the thread's id, since Linux gives each thread an id and a priority of its own. */
 function readSystemId(): number | null {
   if (process.platform !== "linux") return null;
   try {
@@ -103,13 +103,13 @@ async function respond(request: Request, address: string | null): Promise<Respon
   }
 }
 
-/** Packages have classes of their own. */
+/** Returns true for responses, including those of packages with classes of their own. */
 function isResponse(value: unknown): value is Response {
   const { status, headers } = (value ?? {}) as Partial<Response>;
   return typeof status === "number" && typeof headers?.get === "function";
 }
 
-/** The thread is not ended as idle while the promise is pending. */
+/** Keeps the thread from being ended as idle while the promise is pending. */
 function awaitInBackground<T>(promise: Promise<T>): Promise<T> {
   report({ type: "background", count: ++backgroundCount });
   const settled = () => report({ type: "background", count: --backgroundCount });

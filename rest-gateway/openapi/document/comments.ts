@@ -43,7 +43,7 @@ export function makeColumnDescriber(
 /** A foreign key of one column. */
 type KeyReference = { readonly from: string; readonly target: QualifiedName; readonly to: string };
 
-/** Foreign keys within the schema to columns that the role may see; the first one of each column is used. */
+/** Finds foreign keys within the schema to columns that the role may see; the first one of each column is used. */
 function findReferences(table: CatalogTable, viewer: VisibleSchema, catalog: Catalog): readonly KeyReference[] {
   const isSeen = ({ target, to }: KeyReference) =>
     target.schema === table.schema && (viewer.findVisible(target)?.columns.some(({ name }) => name === to) ?? false);
@@ -51,7 +51,7 @@ function findReferences(table: CatalogTable, viewer: VisibleSchema, catalog: Cat
   return stored?.every(isSeen) ? stored : detectedReferences(table, catalog).filter(isSeen);
 }
 
-/** The foreign keys of the table, or of the tables that a view shows; null if one of them is unknown. */
+/** Returns the foreign keys of the table, or of the tables that a view shows; null if one of them is unknown. */
 function storedReferences(table: CatalogTable, catalog: Catalog): KeyReference[] | null {
   const references: KeyReference[] = [];
   for (const { name, origin: shows } of table.columns.values()) {
@@ -65,7 +65,7 @@ function storedReferences(table: CatalogTable, catalog: Catalog): KeyReference[]
   return references.sort((a, b) => Number(a.target.name > b.target.name) - Number(a.target.name < b.target.name));
 }
 
-/** The relationships that embedding finds, including views on the target; tables come first. */
+/** Returns the relationships that embedding finds, including views on the target; tables come first. */
 function detectedReferences(table: CatalogTable, catalog: Catalog): KeyReference[] {
   const leadsToView = ({ target }: KeyReference) => Number(/view$/.test(catalog.findTable(target)!.kind));
   return catalog

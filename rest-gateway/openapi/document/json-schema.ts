@@ -75,7 +75,7 @@ export function makeSchemaOfType(
   return schemaOf;
 }
 
-/** The columns of a table's row type that the role may know. */
+/** Returns the columns of a table's row type that the role may know. */
 function visibleAttributes({ table, attributes }: CompositeType, viewer: VisibleSchema): Iterable<TypeAttribute> {
   if (!table || !viewer.mayName(table)) return table ? [] : attributes.values();
   return viewer.findVisible(table)?.columns ?? attributes.values();
@@ -135,7 +135,7 @@ function readLiteral(text: string, type: DataType): unknown {
     case "float4":
     case "float8":
     case "numeric":
-      // A number that JavaScript would round is left out.
+      // A number that JavaScript would round is omitted.
       return String(Number(text)) === text ? Number(text) : undefined;
     case "json":
     case "jsonb":

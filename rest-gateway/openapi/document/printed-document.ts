@@ -8,10 +8,10 @@ import { type BodyStream, type GatewayRequest, type GatewayResponse, type Respon
 import { isJsonObject } from "#runtime/json";
 
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Keys take memory too, and a request can name any selection of tables. */
+/** The maximum number of documents. Keys use memory too, and a request can name any selection of tables. */
 const MAX_ENTRIES = 1_000;
 
-/** A larger text is streamed. */
+/** The size above which a text is streamed. */
 const MAX_HELD_BYTES = 1024 * 1024;
 
 const inflate = promisify(gunzip);
@@ -73,7 +73,7 @@ export async function readDocument({ gzip }: PrintedDocument): Promise<unknown> 
   return JSON.parse((await inflate(gzip)).toString());
 }
 
-/** The JSON text of a document in pieces, one for each entry of a section. */
+/** Yields the JSON text of a document in pieces, one for each entry of a section. */
 function* documentPieces(document: OpenApiDocument): Generator<string> {
   let before = "{";
   for (const [key, value] of Object.entries(document)) {
@@ -107,7 +107,7 @@ export class DocumentCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** Concurrent calls share one document. */
+  /** Returns the document. Concurrent calls share one. */
   get(key: string, catalogVersion: number, make: () => Promise<PrintedDocument>): Promise<PrintedDocument> {
     const versioned = `${catalogVersion} ${key}`;
     const cached = this.#entries.get(versioned);
@@ -138,7 +138,7 @@ export class DocumentCache {
     for (const [key, entry] of this.#entries) if (entry.catalogVersion < catalogVersion) this.#entries.delete(key);
   }
 
-  /** The newest document stays even if it is too large: creating it for each request would cost more. */
+  /** Drops documents. The newest one stays even if it is too large: creating it for each request would cost more. */
   #makeRoom(): void {
     let bytes = 0;
     for (const entry of this.#entries.values()) bytes += entry.bytes;
@@ -153,7 +153,7 @@ export class DocumentCache {
 
 type DocumentHeaders = Readonly<Record<string, string>> & { readonly Vary: string };
 
-/** Compressed if the client accepts gzip; otherwise as text, streamed if it is large. */
+/** Returns the document, compressed if the client accepts gzip; otherwise as text, streamed if it is large. */
 export async function documentResponse(
   { gzip, bytes }: PrintedDocument,
   { headers: sent }: Pick<GatewayRequest, "headers">,
@@ -166,7 +166,7 @@ export async function documentResponse(
   return { status: 200, headers, body: bytes > MAX_HELD_BYTES ? streamText(gzip) : await inflate(gzip) };
 }
 
-/** Accept-Encoding has the grammar of Accept: `gzip, br;q=0.5`. */
+/** Returns true if the client accepts gzip. Accept-Encoding has the grammar of Accept: `gzip, br;q=0.5`. */
 function takesGzip(acceptEncoding: string | string[] | undefined): boolean {
   const codings = readMediaRanges(String(acceptEncoding ?? ""));
   const named = codings.find(({ type }) => type.toLowerCase() === "gzip") ?? codings.find(({ type }) => type === "*");

@@ -17,16 +17,16 @@ export type VisibleTable = {
 
 /** The schema as one role sees it. A document names nothing else. */
 export type VisibleSchema = {
-  /** Null if it does not exist or the role lacks USAGE. */
+  /** The schema; null if it does not exist or the role lacks USAGE. */
   readonly schema: CatalogSchema | null;
   readonly tables: readonly VisibleTable[];
   /** Functions by name, with their overloads. */
   readonly routines: readonly (readonly Routine[])[];
-  /** A table of any schema; null if the role may do nothing with it. */
+  /** Finds a table of any schema; null if the role has no privilege on it. */
   findVisible(table: QualifiedName): VisibleTable | null;
-  /** Whether a document may name the table. */
+  /** Returns true if a document may name the table. */
   mayName(table: QualifiedName): boolean;
-  /** Whether the role has USAGE of the schema. */
+  /** Returns true if the role has USAGE of the schema. */
   mayUseSchema(schema: string): boolean;
   mayCall(routine: Routine): boolean;
 };
@@ -112,7 +112,7 @@ function supports(table: CatalogTable, verb: VisibleVerb): boolean {
 /** Types of arguments that take the whole request body. */
 const BODY_TYPES = new Set(["json", "jsonb", "text", "xml", "bytea"]);
 
-/** Arguments are passed by name; a single unnamed one takes the body. */
+/** Returns true if the function can be called. Arguments are passed by name; a single unnamed one takes the body. */
 function isCallable({ kind, arguments: given }: Routine): boolean {
   if (kind !== "function") return false;
   if (given.every(({ name }) => name !== null)) return true;
@@ -130,9 +130,9 @@ export type TableDocumentOptions = {
   readonly mode: "follow-privileges" | "ignore-privileges";
   /** `https://api.example.org/rest/v1`, or `/rest/v1` for the host that served the document. */
   readonly serverUrl: string;
-  /** Whether a Swagger document declares a token. */
+  /** True if a Swagger document declares a token. */
   readonly securityActive: boolean;
-  /** Whether requests without an API key are refused. */
+  /** True if requests without an API key are refused. */
   readonly requireApiKey: boolean;
   /** The version of the service. */
   readonly version: string;

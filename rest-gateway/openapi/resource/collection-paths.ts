@@ -29,7 +29,7 @@ type CollectionPathsContext = {
   readonly isDeprecated: boolean;
 };
 
-/** The paths of all collections, and of those nested one level deep. */
+/** Yields the paths of all collections, and of those nested one level deep. */
 export function* collectionPaths(context: CollectionPathsContext): Generator<[string, PathItem]> {
   for (const [path, item] of pathsOfCollections(context)) yield [path, context.isDeprecated ? deprecated(item) : item];
 }
@@ -212,7 +212,7 @@ function actionOperation(
   };
 }
 
-/** An action with one of these names gets a prefix in its operation id. */
+/** Names with which an action gets a prefix in its operation id. */
 const RESERVED_VERBS: ReadonlySet<string> = new Set(["list", "create", "get", "replace", "update", "delete"]);
 
 function argumentsSchema({ arguments: parameters }: RowAction, typeSchema: SchemaOfType): JsonSchema {
@@ -251,7 +251,7 @@ const LIST_PARAMETER_REFS = parameterRefs(
   ...(["fields", "links", "sort", "order", "page", "limit", "size", "skip", "envelope", "ifNoneMatch"] as const),
 );
 
-/** Filters: fields and references by equality, and search functions. */
+/** Returns filter parameters: fields and references by equality, and search functions. */
 function filterParameters(collection: Collection, typeSchema: SchemaOfType): readonly object[] {
   const names = filterNames(collection).filter((name) => !RESERVED_PARAMETERS.includes(name));
   return names.map((name) => {
@@ -264,7 +264,7 @@ function filterParameters(collection: Collection, typeSchema: SchemaOfType): rea
   });
 }
 
-/** Numbers, booleans and enums have their types; any other value is a text that Postgres parses. */
+/** Returns the schema of a parameter. Numbers, booleans and enums have their types; any other value is a text that Postgres parses. */
 function schemaOfText({ column }: CollectionField, typeSchema: SchemaOfType): JsonSchema {
   const type = column.baseType.kind === "array" ? column.baseType.element : column.type;
   const { type: kind, enum: choices } = typeSchema(type);
@@ -272,7 +272,7 @@ function schemaOfText({ column }: CollectionField, typeSchema: SchemaOfType): Js
   return kind === "integer" || kind === "boolean" || kind === "number" ? { type: kind } : { type: "string" };
 }
 
-/** The key of a row in a path: one column, or several separated by commas. */
+/** Returns the parameter for the key of a row in a path: one column, or several separated by commas. */
 function keyParameter(name: string, { key }: Collection, typeSchema: SchemaOfType): object {
   const [only, ...others] = key;
   const isOne = only !== undefined && others.length === 0;

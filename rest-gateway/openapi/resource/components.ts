@@ -76,7 +76,6 @@ export function errorSchema(variant: ErrorBodyShape): JsonSchema {
   }
 }
 
-/** An operation of the document. */
 export type PathOperation = { readonly [key: string]: unknown };
 export type PathItem = { readonly [method: string]: PathOperation | undefined };
 
@@ -95,7 +94,7 @@ function rowSchemaKey(name: string, form: ResourceRowForm): string {
   return `${componentKey(name)}.${form}`;
 }
 
-/** The schemas of a row as it is read and written, and of a list. */
+/** Yields the schemas of a row as it is read and written, and of a list. */
 export function* rowSchemas(collection: Collection, typeSchema: SchemaOfType): Generator<[string, JsonSchema]> {
   const { name, fields, privileges, description, key } = collection;
   const readable = fields.filter((field) => field.readable);
@@ -139,7 +138,7 @@ function needsValue({ column }: CollectionField): boolean {
 const WHOLE_NUMBER: JsonSchema = { type: "integer", minimum: 0 };
 const PAGE_LINK: JsonSchema = { type: ["string", "null"] };
 
-/** The shape of a list follows from the paging parameters. */
+/** Returns the schema of a list, whose form follows from the paging parameters. */
 function listSchema(collection: Collection): JsonSchema {
   const rows = { type: "array", items: rowSchemaRef(collection, "row") };
   const pages = {

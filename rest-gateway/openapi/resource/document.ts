@@ -45,7 +45,7 @@ import {
 } from "./components.ts";
 import described from "./service-paths.json" with { type: "json" };
 
-/** The OpenAPI 3.1 document of the plain REST interface and of sign-in. */
+/** Makes the OpenAPI 3.1 document of the plain REST interface and of sign-in. */
 export async function makeResourceDocument({
   catalog,
   role,
@@ -125,16 +125,16 @@ type ResourceDocumentOptions = {
   readonly role: string;
   readonly version: number;
   readonly isDeprecated: boolean;
-  /** Null: all collections and the paths of the service. */
+  /** The filter; null for all collections and the paths of the service. */
   readonly filter: DocumentFilter | null;
   readonly errorBody: ErrorBodyShape;
-  /** PUBLIC_URL; null: the host that served the document. */
+  /** PUBLIC_URL; null for the host that served the document. */
   readonly publicUrl: string | null;
   /** Paths that are served besides collections. */
   readonly routes: ReadonlySet<string>;
   /** Path prefixes that are served as a whole. */
   readonly folders: readonly string[];
-  /** Whether `Prefer: respond-async` is available. */
+  /** True if `Prefer: respond-async` is available. */
   readonly hasTasks: boolean;
 };
 
@@ -156,17 +156,17 @@ type ServicePathItem = Readonly<Record<string, ServiceOperation>>;
 const PATHS: Readonly<Record<string, ServicePathItem>> = described.paths as object as Record<string, ServicePathItem>;
 const PARAMETERS: Readonly<Record<string, object>> = described.parameters;
 
-/** Sign-in, sessions, keys and health, as far as this deployment serves them. */
+/** Yields the paths of sign-in, sessions, keys and health, as far as this deployment serves them. */
 function* servicePaths(isServed: (path: string) => boolean): Generator<[string, PathItem]> {
   for (const [path, item] of Object.entries(PATHS)) if (isServed(path)) yield [path, toPathItem(item)];
 }
 
-/** The task of a request with `Prefer: respond-async`; every version has it. */
+/** Returns the path of the task of a request with `Prefer: respond-async`; every version has it. */
 function taskPath(version: number): [string, PathItem] {
   return [`/api/v${version}/tasks/{taskId}`, toPathItem(described.taskPath as ServicePathItem)];
 }
 
-/** Several requests in one transaction; every version has it. */
+/** Returns the path for several requests in one transaction; every version has it. */
 function batchPath(version: number): [string, PathItem] {
   return [
     `/api/v${version}/${BATCH_COLLECTION}`,
@@ -220,7 +220,7 @@ type DocumentAudience = { readonly role: string; readonly version: number };
 
 export const OPENAPI_PATH = "/openapi.json";
 
-/** `GET /openapi.json?version=2`: cached by catalog, role and version. */
+/** Serves `GET /openapi.json?version=2`, cached by catalog, role and version. */
 export function openApiRoutes({
   config,
   catalog,
@@ -247,7 +247,7 @@ export function openApiRoutes({
     const tag = `"${document.digest}"`;
     const headers = {
       "Content-Type": "application/json; charset=utf-8",
-      // Weak, because compressed and plain responses share it.
+      // The tag is weak, because compressed and plain responses share it.
       ETag: `W/${tag}`,
       "Cache-Control": "no-cache",
       Vary: "Authorization, Cookie, X-API-Key",
@@ -287,7 +287,7 @@ function unknownName(field: string, name: string): HttpError {
   return validationError([{ field, message: `There is none called ${JSON.stringify(name)}.` }]);
 }
 
-/** The requested version, if it is not retired. */
+/** Returns the requested version, if it is not retired. */
 function chooseDocumentVersion({ rawQuery }: GatewayRequest, versions: readonly ApiVersion[]): ApiVersion {
   const served = versions.filter(({ status }) => status !== "retired");
   const requested = new URLSearchParams(rawQuery).get("version");

@@ -96,7 +96,7 @@ export async function makeSwaggerDocument(subject: TableDocumentOptions): Promis
   };
 }
 
-/** A path has one description: that of the overload with the most arguments, then with the last names. */
+/** Returns the overload that describes the path: the one with the most arguments, then with the last names. */
 function pickOverload(overloads: readonly Routine[]): Routine {
   const namesOf = ({ arguments: given }: Routine) => given.map(({ name }) => name ?? "").join();
   const inOrder = (a: Routine, b: Routine) =>
@@ -104,7 +104,7 @@ function pickOverload(overloads: readonly Routine[]): Routine {
   return overloads.toSorted(inOrder).at(-1)!;
 }
 
-/** Without an absolute URL, host and scheme are those that served the document. */
+/** Returns host and scheme; without an absolute URL, those that served the document. */
 function serverFields(serverUrl: string): object {
   const url = URL.parse(serverUrl);
   if (!url) return { basePath: serverUrl };
@@ -131,7 +131,7 @@ const SECURITY_DEFINITIONS = {
   },
 };
 
-/** All writing methods if the table supports any of them, whatever the role may do. */
+/** Returns the path of a table, with all writing methods if the table supports any of them, whatever the role's privileges are. */
 function tablePath(table: CatalogTable, columns: readonly CatalogColumn[]): object {
   const { name, comment, insertable, updatable, deletable } = table;
   const { summary, description } = readComment(comment);
@@ -284,13 +284,13 @@ function toProperty(column: CatalogColumn, description: string | undefined, view
   };
 }
 
-/** As in PostgREST, columns of views are nullable unless their domain is not. */
+/** Returns true if the column is required. As in PostgREST, columns of views are nullable unless their domain is not. */
 function isRequired({ nullable, type }: CatalogColumn, { kind }: CatalogTable): boolean {
   const isView = kind === "view" || kind === "materialized view";
   return isView ? type.kind === "domain" && type.notNull : !nullable;
 }
 
-/** As in PostgREST: SQL text for strings, even `now()`; for other types only if it is valid JSON. */
+/** Returns the default as in PostgREST: SQL text for strings, even `now()`; for other types only if it is valid JSON. */
 function defaultValue(expression: string | null, typeName: string, viewer: VisibleSchema): unknown {
   if (expression === null) return undefined;
   if (swaggerType(typeName) !== "string") return parseLiteral(expression);
@@ -300,13 +300,13 @@ function defaultValue(expression: string | null, typeName: string, viewer: Visib
   return parseLiteral(`"${text}"`);
 }
 
-/** Stands for a default that names invisible objects: clients make columns with a default optional. */
+/** The replacement for a default that names invisible objects: clients make columns with a default optional. */
 const HIDDEN_DEFAULT = "(expression)";
-/** `'api.numbers'::regclass` is a name; other literals are not. */
+/** A literal. `'api.numbers'::regclass` is a name; other literals are not. */
 const LITERAL = /'(?:[^']|'')*'(?!::reg)/g;
 const QUALIFIER = /(?:"(?<quoted>(?:[^"]|"")+)"|(?<plain>[a-z_][\w$]*))\./gi;
 
-/** Expressions of the catalog qualify all names outside pg_catalog. */
+/** Returns true if the expression names invisible objects. Expressions of the catalog qualify all names outside pg_catalog. */
 function namesHiddenObjects(expression: string, viewer: VisibleSchema): boolean {
   for (const { groups } of expression.replace(LITERAL, "''").matchAll(QUALIFIER)) {
     const schema = groups!.quoted?.replaceAll('""', '"') ?? groups!.plain!;
@@ -317,18 +317,18 @@ function namesHiddenObjects(expression: string, viewer: VisibleSchema): boolean 
 
 type SwaggerType = "string" | "boolean" | "integer" | "number" | "array";
 
-/** The Swagger type of an SQL type; json has none, because it can be anything. */
+/** Returns the Swagger type of an SQL type; json has none, because it can be anything. */
 function swaggerType(sqlName: string): SwaggerType | undefined {
   if (sqlName === "json" || sqlName === "jsonb") return undefined;
   return TYPES.get(sqlName) ?? (sqlName.endsWith("[]") ? "array" : "string");
 }
 
-/** The SQL type, except for integers, which have formats in Swagger. */
+/** Returns the SQL type, except for integers, which have formats in Swagger. */
 function swaggerFormat(sqlName: string): string {
   return INTEGER_FORMATS.get(sqlName) ?? sqlName;
 }
 
-/** `items` of an array type. */
+/** Returns `items` of an array type. */
 function itemsOf(sqlName: string): object | undefined {
   return swaggerType(sqlName) === "array" ? { type: swaggerType(elementOf(sqlName)) } : undefined;
 }
@@ -337,13 +337,13 @@ function elementOf(sqlName: string): string {
   return sqlName.slice(0, -2);
 }
 
-/** A column's type without modifiers, and the base type of a domain. */
+/** Returns a column's type without modifiers, or the base type of a domain. */
 function columnTypeName({ type, sqlType }: Pick<TypeAttribute, "type" | "sqlType">, viewer: VisibleSchema): string {
   const base = baseTypeOf(type);
   return hiddenRowType(base, viewer) ?? (base.schema === "pg_catalog" ? base.sqlName : sqlType);
 }
 
-/** An argument's type, unqualified if its schema is on the search path. */
+/** Returns an argument's type, unqualified if its schema is on the search path. */
 function argumentTypeName(type: DataType, { catalog, viewer }: { catalog: Catalog; viewer: VisibleSchema }): string {
   const { schema, sqlName } = type;
   const hidden = hiddenRowType(type, viewer);

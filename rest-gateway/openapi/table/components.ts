@@ -61,7 +61,7 @@ export function rowFilterRefs(table: string, columns: readonly { readonly name: 
     .map(({ name }) => componentRef("parameters", rowFilterKey(table, name)));
 }
 
-/** A column or argument takes precedence over one of these parameters that has its name. */
+/** Returns references to these parameters, except those whose name a column or argument has, which takes precedence. */
 export function unreservedRefs(
   names: Iterable<string>,
   ...parameters: readonly TableParameter[]
@@ -70,7 +70,7 @@ export function unreservedRefs(
   return sharedRefs(...parameters.filter((name) => !taken.has(name)));
 }
 
-/** The header that selects the schema; the default schema needs none. */
+/** Returns the header that selects the schema; the default schema needs none. */
 export function profileRefs(
   { catalog, schema }: Pick<TableDocumentOptions, "catalog" | "schema">,
   name: "Accept-Profile" | "Content-Profile",
@@ -115,7 +115,7 @@ const WRITTEN_RESPONSE = {
 
 type ResponseContext = { readonly viewer: VisibleSchema; readonly catalog: Catalog };
 
-/** The responses with rows; none for roles that may not select. */
+/** Yields the responses with rows; none for roles that may not select. */
 export function* tableResponses(visible: VisibleTable, context: ResponseContext): Generator<[string, object]> {
   const { table, verbs } = visible;
   if (!verbs.has("select")) return;
@@ -136,7 +136,7 @@ export function writtenRef({ table, verbs }: VisibleTable): object {
   return verbs.has("select") ? componentRef("responses", `written.${componentKey(table.name)}`) : WRITTEN_RESPONSE;
 }
 
-/** With `nulls=stripped`, rows have no null members. */
+/** The variant of rows for `nulls=stripped`, without null members. */
 const WITHOUT_NULLS = {
   "application/vnd.pgrst.array+json;nulls=stripped": { schema: { type: "array", items: { type: "object" } } },
   "application/vnd.pgrst.object+json;nulls=stripped": { schema: { type: "object" } },
@@ -166,7 +166,7 @@ export function tableErrorResponses(): Generator<[string, object]> {
   return errorResponses(components.errors, componentRef("schemas", "rest.error"));
 }
 
-/** References to the responses of these errors and of any other one. */
+/** Returns references to the responses of these errors and of any other one. */
 export function tableErrorRefs(...statuses: readonly TableErrorStatus[]): ReturnType<typeof errorRefs> {
   return errorRefs([...statuses, "default"]);
 }
@@ -187,7 +187,7 @@ export type RowSchemaContext = {
   readonly typeSchema: SchemaOfType;
 };
 
-/** The schemas of a row: as read without `select`, and as written. */
+/** Makes the schemas of a row: as read without `select`, and as written. */
 export function makeRowSchemas({ viewer, catalog, typeSchema }: RowSchemaContext) {
   return function* ({
     table,
@@ -234,7 +234,7 @@ export function makeRowSchemas({ viewer, catalog, typeSchema }: RowSchemaContext
   };
 }
 
-/** The table column that a view column shows; null for expressions and unknown tables. */
+/** Finds the table column that a view column shows; null for expressions and unknown tables. */
 function findOrigin(column: CatalogColumn, catalog: Catalog): CatalogColumn | null {
   if (!column.origin) return null;
   const origin = catalog.findTable(column.origin.table)?.columns.get(column.origin.column);
@@ -248,7 +248,7 @@ export function writableColumns(columns: readonly CatalogColumn[], catalog: Cata
   });
 }
 
-/** A view column has the default of its table column; if that is unknown, it is not required. */
+/** Returns true if the column is required. A view column has the default of its table column; if that is unknown, it is optional. */
 export function needsValue(column: CatalogColumn, catalog: Catalog): boolean {
   if (column.nullable || column.default !== null) return false;
   const stored = column.origin ? findOrigin(column, catalog) : column;

@@ -93,7 +93,7 @@ export async function makeTableDocument(subject: TableDocumentOptions): Promise<
 const INTROSPECTION_TAG = "Introspection";
 const BATCHES_TAG = "Batches";
 
-/** Each table and function has its own; the comments are in the operations. */
+/** Returns a tag for each table and function; the comments are in the operations. */
 function documentTags({ tables, routines }: VisibleSchema): readonly { readonly name: string }[] {
   const names = [
     ...[INTROSPECTION_TAG, BATCHES_TAG],
@@ -171,7 +171,7 @@ const ERRORS = {
 
 type TablePathOperation = { readonly [key: string]: unknown };
 
-/** The paths of all tables with the methods that the role may use. */
+/** Yields the paths of all tables with the methods that the role may use. */
 function* tablePaths(viewer: VisibleSchema, catalog: Catalog, bodies: WriteBodies): Generator<[string, object]> {
   const schema = viewer.schema?.name ?? "";
   const profiles = {
@@ -318,7 +318,7 @@ function changeResponses(visible: VisibleTable): object {
   return visible.verbs.has("select") ? { 200: rowsRef(visible), 204: EMPTY_RESPONSE_REF } : { 204: EMPTY_RESPONSE_REF };
 }
 
-/** PUT upserts the row of its primary key, which must be filterable and writable. */
+/** Returns true if PUT is possible: it upserts the row of its primary key, which must be filterable and writable. */
 function canReplace({ table, verbs, selectable, insertable, updatable }: VisibleTable): boolean {
   const isUsable = (name: string) => {
     const column = table.columns.get(name)!;

@@ -19,7 +19,7 @@ export class NestedSchemas {
     this.#described = new Map(context.viewer.tables.map((visible) => [visible.table, visible]));
   }
 
-  /** Null if the role may not write related rows with one of this table. */
+  /** Returns the reference; null if the role may not write related rows with one of this table. */
   refOf(visible: VisibleTable, form: NestedForm): ComponentReference | null {
     const isPossible = this.#hasForm(visible, form) && Object.keys(this.#relationSchemas(visible, form)).length > 0;
     return isPossible ? rowRef(visible.table.name, form) : null;
@@ -31,7 +31,7 @@ export class NestedSchemas {
     if (this.#hasForm(visible, "nestedUpdate")) yield [rowSchemaKey(name, "nestedUpdate"), this.#updateSchema(visible)];
   }
 
-  /** Relationships have two sides, so a table without any is in no other one's rows. */
+  /** Returns true if the table has the form. Relationships have two sides, so a table without any is in no nested row. */
   #hasForm({ table, verbs, selectable }: VisibleTable, form: NestedForm): boolean {
     if (isView(table) || !this.#context.catalog.relationshipsOf(table).some(({ kind }) => kind !== "computed"))
       return false;
@@ -39,7 +39,7 @@ export class NestedSchemas {
     return verbs.has("update") && table.primaryKey.length > 0 && includesAll(selectable, table.primaryKey);
   }
 
-  /** A foreign key is not required, since the related row has its value. */
+  /** Returns the schema for an insert. A foreign key is not required, since the related row has its value. */
   #insertSchema(visible: VisibleTable): JsonSchema {
     const { catalog } = this.#context;
     const { table, insertable, updatable, verbs } = visible;
@@ -87,7 +87,7 @@ export class NestedSchemas {
     return Object.fromEntries(relations);
   }
 
-  /** Whether the role may write the foreign keys, and read the keys that they refer to. */
+  /** Returns true if the role may write the foreign keys, and read the keys that they refer to. */
   #mayLink(visible: VisibleTable, relationship: StoredRelationship, target: VisibleTable, form: NestedForm): boolean {
     if (relationship.kind === "many-to-many") {
       const { sourceColumns, targetColumns } = relationship;

@@ -18,7 +18,7 @@ export class OperatorSchemas {
     this.#context = context;
   }
 
-  /** Null if no column takes an operator. */
+  /** Returns the reference; null if no column takes an operator. */
   refOf(visible: VisibleTable): ComponentReference | null {
     return this.#columnsOf(visible).some((column) => takesOperators(column, visible))
       ? rowRef(visible.table.name, "operators")
@@ -37,7 +37,7 @@ export class OperatorSchemas {
     ];
   }
 
-  /** The schemas that those of the tables so far refer to. */
+  /** Returns the schemas that the schemas of the tables so far refer to. */
   sharedSchemas(): Iterable<[string, JsonSchema]> {
     return this.#shared;
   }
@@ -92,7 +92,7 @@ export class OperatorSchemas {
   }
 }
 
-/** A row that is found by its key keeps it, and operators read the value. */
+/** Returns true if the column takes operators, which read its value. The key by which a row is found does not change. */
 function takesOperators({ name }: CatalogColumn, { table, selectable }: VisibleTable): boolean {
   return !table.primaryKey.includes(name) && selectable.some((column) => column.name === name);
 }

@@ -28,7 +28,7 @@ const ERRORS = {
   call: tableErrorRefs(...READ_ERRORS, 409, 413, 422),
 };
 
-/** Functions that the role may call: all by POST, non-volatile ones by GET too. */
+/** Yields functions that the role may call: all by POST, non-volatile ones by GET too. */
 export function* routinePaths(context: RoutineContext): Generator<[string, object]> {
   for (const overloads of context.viewer.routines) {
     const queries = overloads.filter(
@@ -82,7 +82,7 @@ function describeOperation(verb: string, overloads: readonly Routine[]): Routine
   return { operationId: `${verb}_${componentKey(name)}`, tags: [routineTag({ name })], summary, description };
 }
 
-/** The arguments of all overloads; required ones are those that every overload requires. */
+/** Returns the arguments of all overloads; an argument is required if every overload requires it. */
 function queryParameters(overloads: readonly Routine[], { typeSchema }: RoutineContext): object[] {
   const parametersByName = Map.groupBy(
     overloads.flatMap((routine) => routine.arguments),
@@ -98,7 +98,7 @@ function queryParameters(overloads: readonly Routine[], { typeSchema }: RoutineC
     }));
 }
 
-/** In a query an array is written `{a,b}`; a variadic argument is repeated. */
+/** Returns the schema of a value in a query: an array is written `{a,b}`, a variadic argument is repeated. */
 function queryValue({ mode, type }: RoutineArgument, typeSchema: SchemaOfType): JsonSchema {
   const schema = typeSchema(type);
   if (mode === "variadic") return schema;

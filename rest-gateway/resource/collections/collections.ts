@@ -26,11 +26,11 @@ import { type CollectionReference, type NestedCollection, nestedOf, referencesOf
 export type Collections = {
   readonly version: number;
   readonly role: string;
-  /** By the name in the path, also if the role may do nothing with it. */
+  /** Finds a collection by the name in the path, even if the role has no privilege on it. */
   find(name: string): Collection | undefined;
-  /** A collection that is also served at `/<name>`. */
+  /** Finds a collection that is also served at `/<name>`. */
   findAtRoot(name: string): Collection | undefined;
-  /** All names, in the order in which tables get their addresses. */
+  /** Returns all names, in the order in which tables get their addresses. */
   names(): Iterable<string>;
 };
 
@@ -39,31 +39,29 @@ export type Collection = {
   readonly name: string;
   readonly table: CatalogTable;
   readonly description: string | null;
-  /** Set for collections with the rules of the user resource; null for the general ones. */
+  /** The rules of the user resource for a collection that has them; null for general collections. */
   readonly plain: UserResourceRules | null;
   /** The fields that the role may read or write, in the order of the columns. */
   readonly fields: readonly CollectionField[];
-  /**
-   * The fields that identify a row in a path, in their order, also if the role may not read them; empty without a key.
-   */
+  /** The fields that identify a row in a path, in their order, even if the role may not read them; empty without a key. */
   readonly key: readonly CollectionField[];
-  /** Rows of other collections that rows of this one refer to by a foreign key. */
+  /** Foreign keys to rows of other collections. */
   readonly references: readonly CollectionReference[];
   /** Collections with a foreign key to this one. */
   readonly nested: readonly NestedCollection[];
   readonly actions: readonly RowAction[];
   /** Functions that filter rows by a text. */
   readonly searches: readonly SearchFunction[];
-  /** The methods that the table supports; `privileges` has what the role may do. */
+  /** The methods that the table supports; the role's permissions are in `privileges`. */
   readonly methods: { readonly collection: readonly string[]; readonly row: readonly string[] };
   readonly privileges: Readonly<Record<"read" | "create" | "update" | "delete", boolean>>;
-  /** Whether its rows are users, whose creation counts against SIGN_UP_LIMIT. */
+  /** True if its rows are users, whose creation counts against SIGN_UP_LIMIT. */
   readonly countsSignUps: boolean;
-  /** Whether inserts can return the row: Postgres refuses RETURNING if no policy lets the role read any row. */
+  /** True if inserts can return the row: Postgres refuses RETURNING if no policy lets the role read any row. */
   readonly returnsInserted: boolean;
 };
 
-/** Plain lists, status 400 for every invalid value, and an own code for unknown rows. */
+/** The rules of the user resource: plain lists, status 400 for every invalid value, and a code of its own for unknown rows. */
 type UserResourceRules = { readonly notFound: string };
 
 export type RowAction = {
@@ -82,7 +80,7 @@ const cachedCollections = memoizePerObject((catalog: Catalog) =>
   memoize((version: number) => memoize((role: string) => makeCollections(catalog, { role, version }))),
 );
 
-/** Each collection is computed on demand and cached with the catalog. */
+/** Returns the collections. Each is computed on demand and cached with the catalog. */
 export function collectionsOf(catalog: Catalog, { role, version }: CollectionsAudience): Collections {
   // Unknown role names come from callers and are not cached.
   return catalog.roles.has(role)
@@ -90,7 +88,7 @@ export function collectionsOf(catalog: Catalog, { role, version }: CollectionsAu
     : makeCollections(catalog, { role, version });
 }
 
-/** Without a cache, for callers that iterate over all collections. */
+/** Makes collections without a cache, for callers that iterate over all of them. */
 export function makeCollections(catalog: Catalog, audience: CollectionsAudience): Collections {
   const { tables, addresses } = tableAddresses(catalog);
   const make = memoize((name: string) => toCollection(name, tables.get(name)!, { catalog, addresses, ...audience }));
@@ -102,7 +100,7 @@ export function makeCollections(catalog: Catalog, audience: CollectionsAudience)
   };
 }
 
-/** Whether the role may do anything with it. */
+/** Returns true if the role has any privilege on it. */
 export function isVisibleCollection({ privileges }: Collection): boolean {
   return Object.values(privileges).some(Boolean);
 }
@@ -151,7 +149,7 @@ function toCollection(name: string, table: CatalogTable, context: CollectionCont
   };
 }
 
-/** The primary key, or else the first unique key without nullable columns. */
+/** Returns the primary key, or else the first unique key without nullable columns. */
 function keyOf(
   { primaryKey, uniqueKeys, columns }: CatalogTable,
   all: readonly CollectionField[],
@@ -163,7 +161,7 @@ function keyOf(
   return key.length === names.length ? key : [];
 }
 
-/** Volatile functions whose first argument is the row; of overloads the oldest. */
+/** Returns volatile functions whose first argument is the row; of overloads the oldest. */
 function actionsOf(table: CatalogTable, { catalog, role }: CollectionContext, nameOf: FieldNaming): RowAction[] {
   const found = new Map<string, RowAction>();
   for (const routine of table.rowRoutines.toSorted((one, other) => one.oid - other.oid)) {
@@ -182,7 +180,7 @@ function actionsOf(table: CatalogTable, { catalog, role }: CollectionContext, na
   return [...found.values()];
 }
 
-/** Functions with the comment tag `@filter` that take one argument and return rows of the table. */
+/** Returns functions with the comment tag `@filter` that take one argument and return rows of the table. */
 function searchesOf(table: CatalogTable, { catalog, role }: CollectionContext, nameOf: FieldNaming): SearchFunction[] {
   if (table.primaryKey.length === 0) return [];
   const routines = [...(catalog.schemas.get(table.schema)?.routines.values() ?? [])].flat();
@@ -199,7 +197,7 @@ function searchesOf(table: CatalogTable, { catalog, role }: CollectionContext, n
   });
 }
 
-/** Whether the function returns rows of the collection. */
+/** Returns true if the function returns rows of the collection. */
 export function returnsRowOf({ table }: Pick<Collection, "table">, { returns }: Routine): boolean {
   const type = baseTypeOf(returns.type);
   return type.kind === "composite" && type.table?.name === table.name && type.table.schema === table.schema;
@@ -218,10 +216,10 @@ function methodsOf({ insertable, updatable, deletable }: CatalogTable): Collecti
 }
 
 type TableAddresses = {
-  /** All exposed tables by address, in the order in which they got it. */
+  /** All exposed tables by address, in the order in which they got their addresses. */
   readonly tables: ReadonlyMap<string, CatalogTable>;
   readonly addresses: ReadonlyMap<CatalogTable, string>;
-  /** The table of an address within one schema. */
+  /** Finds the table of an address within one schema. */
   findIn(schema: string, name: string): CatalogTable | undefined;
 };
 
@@ -229,7 +227,7 @@ type TableAddresses = {
 type DisplacedTable = { readonly table: CatalogTable; readonly address: string; readonly holder: CatalogTable };
 
 /**
- * Each table has one address: its name, unless an older table has that. So adding a table changes no address. Tables at
+ * Assigns one address to each table: its name, unless an older table has that. So adding a table changes no address. Tables at
  * the root come first.
  */
 export const tableAddresses = memoizePerObject((catalog: Catalog): TableAddresses => {
@@ -266,7 +264,7 @@ function tablesInOrder(catalog: Catalog): CatalogTable[] {
     .sort((one, other) => rankOf(one) - rankOf(other) || one.oid - other.oid);
 }
 
-/** `parts`, or `shop-parts` if a table of another schema has that address. */
+/** Returns `parts`, or `shop-parts` if a table of another schema has that address. */
 function candidatesFor(table: CatalogTable, taken: ReadonlyMap<string, CatalogTable>): [string, ...string[]] {
   const wanted = wantedAddress(table);
   const holder = taken.get(wanted);
@@ -274,13 +272,13 @@ function candidatesFor(table: CatalogTable, taken: ReadonlyMap<string, CatalogTa
   return isOfOtherSchema ? [wanted, toAddressName(`${table.schema}-${table.name}`)] : [wanted];
 }
 
-/** The comment tag `@address human-beings` replaces the table's name. */
+/** Returns the preferred address. The comment tag `@address human-beings` replaces the table's name. */
 function wantedAddress({ name, comment }: CatalogTable): string {
   const [named] = commentTags(comment).get("address") ?? [];
   return toAddressName(named || name);
 }
 
-/** The addresses if there were no other schema. */
+/** Returns the addresses that the tables would have without other schemas. */
 function addressesWithin(schema: string, tables: ReadonlyMap<string, CatalogTable>): ReadonlyMap<string, CatalogTable> {
   const found = new Map<string, CatalogTable>();
   for (const table of tables.values()) {
@@ -295,14 +293,14 @@ function freeAddress(candidates: readonly [string, ...string[]], taken: Readonly
 }
 
 /**
- * The comment tag `@root user`: served at `/<name>` too, by the rules of the user resource; the word is part of
- * USER_NOT_FOUND.
+ * Returns true for the comment tag `@root user`: the table is served at `/<name>` too, by the rules of the user resource;
+ * the word is part of USER_NOT_FOUND.
  */
 function isAtRoot({ comment }: Pick<CatalogTable, "comment">): boolean {
   return commentTags(comment).has("root");
 }
 
-/** Logs the tables whose address is not their name, and again on changes. Returns a function that stops it. */
+/** Logs the tables whose address is not their name, and again on changes. Returns a function that stops the logging. */
 export function warnOfDisplacedTables(
   catalog: Pick<CatalogKeeper, "current" | "onChange">,
   log: Pick<Logger, "warn">,

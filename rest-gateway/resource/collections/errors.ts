@@ -39,7 +39,7 @@ export function rowNotFound({ plain, name }: Collection): HttpError {
   return new HttpError(404, plain.notFound, `${first.toUpperCase()}${others.join("")}.`);
 }
 
-/** A table includes the rows of tables that inherit from it, but its key is unique in itself only. */
+/** The error for several rows with one key: a table includes the rows of tables that inherit from it, but its key is unique in itself only. */
 export function ambiguousRow(): HttpError {
   const hint = "Address the row in the table that it belongs to.";
   return new HttpError(409, "RESOURCE_CONFLICT", "Several rows have this id; nothing was written.", { hint });
@@ -57,7 +57,7 @@ export function permissionDenied({ anonymous }: { readonly anonymous: boolean })
     : new HttpError(403, "PERMISSION_DENIED", "You may not do this.");
 }
 
-/** ` Did you mean "status"?` if a known word is at a small edit distance. */
+/** Returns ` Did you mean "status"?` if a known word is at a small edit distance. */
 export function suggestName(word: string, known: Iterable<string>): string {
   const suggestion = findClosestName(word, [...known]);
   return suggestion === null ? "" : ` Did you mean ${JSON.stringify(suggestion)}?`;

@@ -8,32 +8,32 @@ import {
 } from "#catalog";
 import { memoize } from "#runtime";
 
-/** A column as clients see it, and what the role may do with it. */
+/** A column as clients see it, with the role's permissions. */
 export type CollectionField = {
   readonly name: string;
   readonly column: CatalogColumn;
   readonly readable: boolean;
-  /** Insertable by POST, updatable by PUT and PATCH. */
+  /** True if POST may insert it; PUT and PATCH may update it if it is `updatable`. */
   readonly insertable: boolean;
   readonly updatable: boolean;
-  /** Whether an insert must have a value. */
+  /** True if an insert must have a value. */
   readonly required: boolean;
   readonly filterable: boolean;
   readonly sortable: boolean;
-  /** Whether a cast function parses the values of the column's domain, so that only Postgres can check them. */
+  /** True if a cast function parses the values of the column's domain, so that only Postgres can check them. */
   readonly isReadByFunction: { readonly text: boolean; readonly json: boolean };
 };
 
 type FieldAudience = { readonly catalog: Catalog; readonly role: string; readonly version: number };
 
-/** All fields of a version in the order of the columns, also those without privileges. */
+/** Returns all fields of a version in the order of the columns, including those without privileges. */
 export function fieldsOf(table: CatalogTable, { catalog, role, version }: FieldAudience): readonly CollectionField[] {
   const spell = fieldNamingOf(version);
   const taken = new Set(table.columns.keys());
   const own = ownValuesOf(catalog, role, table);
   return [...table.columns.values()].filter((column) => isOfVersion(column, version)).map(toField);
 
-  /** A column keeps its own name if another column has the converted one. */
+  /** Returns the field's name. A column keeps its own name if another column has the converted one. */
   function nameOf({ name, comment }: CatalogColumn): string {
     const wanted = spell(formerNameOf(comment, version) ?? name);
     if (wanted === name || taken.has(wanted)) return name;
@@ -73,7 +73,7 @@ function hasEqualsOnly({ baseType: { schema, name } }: CatalogColumn): boolean {
   return schema === "pg_catalog" && TYPES_WITH_EQUALS_ONLY.has(name);
 }
 
-/** `@since 2` hides a field in earlier versions, `@until 1` in later ones. */
+/** Returns true if the field is in the version: `@since 2` hides it in earlier versions, `@until 1` in later ones. */
 function isOfVersion({ comment }: CatalogColumn, version: number): boolean {
   const tags = commentTags(comment);
   const [since] = tags.get("since") ?? [];
@@ -81,7 +81,7 @@ function isOfVersion({ comment }: CatalogColumn, version: number): boolean {
   return (since === undefined || Number(since) <= version) && (until === undefined || version <= Number(until));
 }
 
-/** `@formerName 1 title`: the name of the column up to version 1. */
+/** Returns the name of the column up to version 1, from `@formerName 1 title`. */
 function formerNameOf(comment: string | null, version: number): string | null {
   for (const value of commentTags(comment).get("formerName") ?? []) {
     const { until, name } = FORMER_NAME.exec(value)?.groups ?? {};
@@ -103,17 +103,17 @@ const readTags = memoize((comment: string): CommentTags => {
   return tags;
 });
 
-/** How a version derives field names from column names. */
+/** Derives field names from column names, by version. */
 export type FieldNaming = (sqlName: string) => string;
 
-/** Version 1 keeps column names, later versions use camelCase. */
+/** Returns the naming of a version: version 1 keeps column names, later versions use camelCase. */
 export function fieldNamingOf(version: number): FieldNaming {
   return version === 1 ? keepSqlName : toCamelCase;
 }
 
-/** `order_lines` and `"Order Lines"` become `order-lines`. A name in this form stays as it is. */
+/** Converts `order_lines` and `"Order Lines"` to `order-lines`. A name in this form stays unchanged. */
 export function toAddressName(sqlName: string): string {
-  // Lower case first: some letters become two characters, one of which is not a letter.
+  // The text is converted to lower case first, because some letters become two characters, one of which is not a letter.
   return sqlName.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-");
 }
 
@@ -121,12 +121,12 @@ function keepSqlName(name: string): string {
   return name;
 }
 
-/** `created_at` becomes `createdAt`; leading underscores stay. */
+/** Converts `created_at` to `createdAt`; leading underscores stay. */
 function toCamelCase(name: string): string {
   return name.replace(/(?<=[a-zA-Z0-9])_+([a-zA-Z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The first name that is not taken; if all are, the first one with a number. */
+/** Returns the first name that is not taken; if all are, the first one with a number. */
 export function chooseFreeName(
   candidates: readonly [string, ...string[]],
   isTaken: (name: string) => boolean,
@@ -142,7 +142,7 @@ export function chooseFreeName(
 /** The leading lines of a comment that begin with `@`, by their first word. */
 type CommentTags = ReadonlyMap<string, readonly string[]>;
 
-/** `@root user` in the first line gives `root` -> `["user"]`. */
+/** Parses `@root user` in the first line to `root` -> `["user"]`. */
 export function commentTags(comment: string | null): CommentTags {
   return readTags(comment?.startsWith("@") ? comment : "");
 }

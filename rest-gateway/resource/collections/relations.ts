@@ -3,11 +3,11 @@ import { type CollectionField, chooseFreeName, type FieldNaming, toAddressName }
 
 /** A foreign key to a row of another collection. */
 export type CollectionReference = {
-  /** `author` for the column `author_id`. */
+  /** The name, such as `author` for the column `author_id`. */
   readonly name: string;
-  /** In the order of the key's columns. */
+  /** The fields in the order of the key's columns. */
   readonly fields: readonly CollectionField[];
-  /** The name of the target collection, which the role may not be able to see. */
+  /** The name of the target collection, which may be invisible to the role. */
   readonly target: string;
   readonly relationship: DirectRelationship;
 };
@@ -24,7 +24,7 @@ type RelatedCollections = {
   readonly nested: readonly NestedCollection[];
 };
 
-/** The reference or the nested collection of this name. */
+/** Returns the reference or the nested collection of this name. */
 export function relatedTo({ references, nested }: RelatedCollections, name: string): RelatedCollection | undefined {
   return references.find((reference) => reference.name === name) ?? nested.find((each) => each.name === name);
 }
@@ -35,8 +35,8 @@ type RelationContext = { readonly catalog: Catalog; readonly addresses: Readonly
 type UnnamedReference = Omit<CollectionReference, "name"> & { readonly candidates: readonly [string, ...string[]] };
 
 /**
- * A foreign key of one column has the column's name without suffix, or the column's name if that is taken; a column
- * with exactly that name comes first. A foreign key of several columns has the name of the table that it refers to.
+ * Returns the references. A foreign key of one column has the column's name without suffix, or the column's name if that is taken;
+ * a column with exactly that name comes first. A foreign key of several columns has the name of the table that it refers to.
  */
 export function referencesOf(
   table: CatalogTable,
@@ -78,13 +78,13 @@ function namesOfReference(
   return isSelf ? [byColumns] : [nameOf(target.name), byColumns];
 }
 
-/** `author_id` gives `author`; `country_code` gives `country` if it refers to the column `code`. */
+/** Removes the suffix: `author_id` gives `author`; `country_code` gives `country` if it refers to the column `code`. */
 function withoutSuffix({ source, target }: ColumnPair): string {
   const suffix = ["_id", `_${target}`].find((ending) => source.endsWith(ending) && source.length > ending.length);
   return suffix ? source.slice(0, -suffix.length) : source;
 }
 
-/** The first foreign key of a table gives the plain name; names of further ones include their columns. */
+/** Returns the nested collections. The first foreign key of a table gives the plain name; names of further ones include their columns. */
 export function nestedOf(table: CatalogTable, { catalog, addresses }: RelationContext): NestedCollection[] {
   const pointing = withoutDuplicates(catalog.relationshipsOf(table).filter(isInbound))
     .map((relationship) => ({ relationship, target: catalog.findTable(relationship.target)! }))

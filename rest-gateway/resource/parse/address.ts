@@ -10,7 +10,7 @@ const MAX_LEVELS = 3;
 
 /** The parts of a path, before collections are looked up. */
 export type ResourceAddress = {
-  /** `2` of `/api/v2/…` as it is written; null if the path names none. */
+  /** The version as it is written, `2` of `/api/v2/…`; null if the path names none. */
   readonly version: string | null;
   /** The prefix before the first collection: `/api/v2`, `/api`, or nothing at the root. */
   readonly base: string;
@@ -20,7 +20,7 @@ export type ResourceAddress = {
   readonly canonical: string;
 };
 
-/** A path in which every segment is canonical, whatever it names. */
+/** A path in which every segment is canonical, whether or not it exists. */
 const CANONICAL_PATH = /^(?:\/[a-z0-9]+)+$/;
 const API_PREFIX = /^\/api(?:\/v(?<version>\d+))?(?=\/)/i;
 
@@ -36,7 +36,7 @@ export function parseAddress(path: string): ResourceAddress {
   return { version, base, segments: spelled, canonical: joinPath(base, spelled) };
 }
 
-/** The same path for the collection of that name. */
+/** Returns the same path for the collection of that name. */
 function withCollectionName({ version, base, segments }: ResourceAddress, name: string): ResourceAddress {
   const renamed = segments.with(0, name);
   return { version, base, segments: renamed, canonical: joinPath(base, renamed) };
@@ -57,7 +57,7 @@ function spellName(segment: string): string {
   return CANONICAL_NAME.test(segment) ? segment : toAddressName(decodeName(segment));
 }
 
-/** A segment that cannot be decoded names nothing. */
+/** Decodes a segment. One that cannot be decoded names nothing. */
 function decodeName(segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -76,22 +76,22 @@ export type PathStep = {
 /** The collection, row or action that a path names. */
 export type ResourceTarget = {
   readonly collection: Collection;
-  /** Null for the collection itself. */
+  /** The key; null for the collection itself. */
   readonly key: readonly string[] | null;
-  /** Null for the row itself. */
+  /** The action; null for the row itself. */
   readonly action: RowAction | null;
-  /** The rows that it is nested in, outermost first. */
+  /** The rows that the target is nested in, outermost first. */
   readonly parents: readonly PathStep[];
   /** The relation to the last parent. */
   readonly nested: NestedCollection | null;
 };
 
-/** `/api/v1/items/{key}/tags`: the path without keys. */
+/** Returns the path without keys, `/api/v1/items/{key}/tags`. */
 export function toPathTemplate({ base, segments }: ResourceAddress): string {
   return `${base}/${segments.map((name, index) => (index % 2 === 0 ? name : "{key}")).join("/")}`;
 }
 
-/** Null if the path names nothing. */
+/** Finds the target; null if the path names nothing. */
 export function findTarget({ base, segments }: ResourceAddress, collections: Collections): ResourceTarget | null {
   const parents: PathStep[] = [];
   const [first = ""] = segments;
@@ -135,7 +135,7 @@ function parseKey(segment: string, collection: Collection, version: number): rea
   return values;
 }
 
-/** The key as a path segment; null if it would be empty, since that is the path of the collection. */
+/** Returns the key as a path segment; null if it would be empty, since that is the path of the collection. */
 export function formatKey(values: readonly string[]): string | null {
   return values.map(encodeURIComponent).join(",") || null;
 }
@@ -149,7 +149,7 @@ function decodeKeyPart(part: string, version: number): string {
 }
 
 /**
- * Resolves a schema header: returns the address that names the same table without it. Null if the schema has no such
+ * Resolves a schema header: returns the path that names the same table without it. Null if the schema has no such
  * table. Names at the root are unique in all schemas.
  */
 export function resolveProfile(

@@ -12,7 +12,7 @@ type FieldNode = { all: boolean; readonly fields: Set<CollectionField>; readonly
 const MAX_DEPTH = 3;
 const emptyNode = (): FieldNode => ({ all: false, fields: new Set(), related: new Map() });
 
-/** All fields that the role may read. */
+/** Returns all fields that the role may read. */
 export const selectEveryField = memoizePerObject(({ fields }: Collection): readonly SelectItem[] => {
   return fields.filter(({ readable }) => readable).map(toColumn);
 });

@@ -20,13 +20,13 @@ const listCacheOf = memoizePerObject((_collection: Collection) => {
   return new RecentMap<string, ListParameters>(MAX_CACHED_CHARACTERS, ({ length }) => length + ENTRY_OVERHEAD);
 });
 
-/** Parameters of the request as a whole. */
+/** Parameters that choose the page of a list and the form of its response. */
 const PAGING_PARAMETERS = ["skip", "limit", "page", "size", "envelope"] as const;
 const REQUEST_PARAMETERS = ["version", "api_key"] as const;
 const ROW_PARAMETERS = ["fields", "links"] as const;
 const LIST_PARAMETERS = [...PAGING_PARAMETERS, "sort", "order"] as const;
 
-/** These take precedence over fields of the same name. */
+/** Parameters that take precedence over fields of the same name. */
 export const RESERVED_PARAMETERS: readonly string[] = [...LIST_PARAMETERS, ...ROW_PARAMETERS, ...REQUEST_PARAMETERS];
 
 type RowParameters = { readonly select: readonly SelectItem[]; readonly links: boolean };
@@ -36,7 +36,7 @@ type ListParameters = RowParameters & {
   readonly paging: Paging;
 };
 
-/** Whether a parameter with the field's name filters by equality. */
+/** Returns true if a parameter with the field's name filters by equality. */
 export function isFilteredByEquality({ name, column, filterable }: CollectionField, { searches }: Collection): boolean {
   const meansAnother = isOneOf(RESERVED_PARAMETERS, name) || searches.some(({ parameter }) => parameter === name);
   return filterable && !meansAnother && column.baseType.kind !== "array";
@@ -196,7 +196,7 @@ function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** The parsed parameters of a list: the same object for the same query string, as long as the catalog is the same. */
+/** Returns the parsed parameters of a list: the same object for the same query string, as long as the catalog is the same. */
 export function cachedListParameters({
   request,
   target: { collection },
@@ -215,13 +215,13 @@ export function cachedListParameters({
 
 /** The page of a list and the shape of its response. */
 export type Paging =
-  /** A bare array. */
+  /** A response that is a bare array. */
   | { readonly kind: "plain"; readonly skip: number; readonly limit: number }
-  /** `{data, pagination: {skip, limit, total}}` */
+  /** A response `{data, pagination: {skip, limit, total}}`. */
   | { readonly kind: "window"; readonly skip: number; readonly limit: number }
-  /** `{data, pagination: {page, …}, links}`; pages count from 1. */
+  /** A response `{data, pagination: {page, …}, links}`; pages count from 1. */
   | { readonly kind: "page"; readonly page: number; readonly limit: number }
-  /** `{content, page, …}`; pages count from 0. */
+  /** A response `{content, page, …}`; pages count from 0. */
   | { readonly kind: "slice"; readonly page: number; readonly size: number };
 
 type ReadParameter = (name: string) => string | undefined;
@@ -229,7 +229,7 @@ type PagingRules = { readonly plain: Collection["plain"]; readonly maxPageSize: 
 
 const DEFAULT_SIZES = { plain: 10, general: 20, size: 10 };
 
-/** The parameters that are present decide the shape of the response. */
+/** Parses paging: the parameters that are present decide the form of the response. */
 export function parsePaging(read: ReadParameter, { plain, maxPageSize }: PagingRules): Paging {
   const has = (name: string) => read(name) !== undefined;
   const enveloped = read("envelope") === "true";
@@ -254,7 +254,7 @@ export function parsePaging(read: ReadParameter, { plain, maxPageSize }: PagingR
   return { kind: plain && !enveloped ? "plain" : "window", skip, limit };
 }
 
-/** The offset and limit in rows. */
+/** Returns the offset and limit in rows. */
 export function windowOf(paging: Paging): { readonly offset: number; readonly limit: number } {
   switch (paging.kind) {
     case "page":
@@ -266,7 +266,7 @@ export function windowOf(paging: Paging): { readonly offset: number; readonly li
   }
 }
 
-/** Postgres has bigint offsets. */
+/** The limit of offsets, which are bigint in Postgres. */
 const OFFSET_LIMIT = 2 ** 63;
 
 function checkReachable(paging: Paging): Paging {
@@ -278,7 +278,7 @@ function outOfRange(name: string): HttpError {
   return validationError([{ field: name, message: "It is out of range." }]);
 }
 
-/** A page number or an offset. */
+/** Parses a page number or an offset. */
 function parsePosition(read: ReadParameter, name: string, least: number): number {
   const value = parseCount(read, name, least, least);
   if (Number.isSafeInteger(value)) return value;
@@ -339,7 +339,6 @@ function parseFilter(
 
 const KEYWORD = "keyword";
 
-/** The names of all filter parameters of the collection. */
 export function filterNames(collection: Collection): string[] {
   const fields = collection.fields.filter(({ filterable }) => filterable).map(({ name }) => name);
   const references = collection.references.filter(({ fields }) => fields.length === 1).map(({ name }) => name);
@@ -349,13 +348,12 @@ export function filterNames(collection: Collection): string[] {
   return [...new Set([...fields, ...references, ...searches, ...anyText, ...search])];
 }
 
-/** The field of a filter parameter. */
 export function filterFieldOf(name: string, collection: Collection): CollectionField | undefined {
   const field = fieldNamed(name, collection);
   return field?.filterable ? field : undefined;
 }
 
-/** A field by its name, or by the name of the reference that it is the foreign key of. */
+/** Finds a field by its name, or by the name of the reference that it is the foreign key of. */
 export function fieldNamed(name: string, { fields, references }: Collection): CollectionField | undefined {
   const own = fields.find((each) => each.name === name);
   if (own) return own;
@@ -363,7 +361,7 @@ export function fieldNamed(name: string, { fields, references }: Collection): Co
   return reference?.fields.length === 1 ? reference.fields[0] : undefined;
 }
 
-/** Several values match any of them; array columns match if they contain the value. */
+/** Makes a condition. Several values match any of them; array columns match if they contain the value. */
 function toCondition({ column }: CollectionField, values: readonly string[]): RowCondition {
   const field = { name: column.name, path: [] };
   if (column.baseType.kind === "array") {
@@ -388,7 +386,7 @@ export function equalsCondition(name: string, value: string): RowCondition {
   return { kind: "filter", field: { name, path: [] }, negated: false, operation };
 }
 
-/** A condition that no row meets. */
+/** Makes a condition that no row meets. */
 function matchNothing({ column }: CollectionField): RowCondition {
   const isNull = (value: "null" | "not_null"): RowCondition => {
     return { kind: "filter", field: { name: column.name, path: [] }, negated: false, operation: { kind: "is", value } };
@@ -396,7 +394,7 @@ function matchNothing({ column }: CollectionField): RowCondition {
   return { kind: "and", negated: false, conditions: [isNull("null"), isNull("not_null")] };
 }
 
-/** Searches all text fields, if no search function has this name; null without text fields. */
+/** Makes a condition on all text fields, if no search function has this name; null without text fields. */
 function keywordCondition(keyword: string, collection: Collection): RowCondition | null {
   const [first, ...others] = textFields(collection);
   if (!first) return null;

@@ -9,25 +9,25 @@ import type { CollectionField } from "../collections/fields.ts";
 import { type ResourceRequest, readResourceBody } from "./request.ts";
 import { passThrough, readMember, type SentMember, valueLengthFault } from "./values.ts";
 
-/** The column limit of a Postgres table, and a nesting depth beyond any real document. */
+/** The limits of members, which is the column limit of a Postgres table, and of nesting, which is beyond any real document. */
 const MAX_MEMBERS = 1_600;
 const MAX_LEVELS = 1_000;
 
-/** JSON, except JSON Patch, whose operations are not supported. */
+/** The media types of JSON, except JSON Patch, whose operations are not supported. */
 const JSON_BODY = /^application\/(?!json-patch\+)([\w.!#$&^-]+\+)?json$/i;
 
-/** How a body is validated. */
+/** The rules by which a body is validated. */
 export type PayloadRules = {
   readonly collection: Collection;
   readonly version: number;
   readonly verb: "create" | "replace" | "merge";
   /** Columns of a new row whose values the path sets. */
   readonly fixed: ReadonlyMap<string, string>;
-  /** Columns in the path, which a body does not replace. */
+  /** Columns that the path sets, which a body does not replace. */
   readonly addressed: ReadonlySet<string>;
 };
 
-/** Members by column. */
+/** The members of a row by column. */
 type SentRow = ReadonlyMap<string, SentMember>;
 
 export type ParsedPayload = { readonly payload: RowPayload; readonly rows: readonly SentRow[] };
@@ -77,7 +77,7 @@ function readRow(
   return values;
 }
 
-/** A replacement sets missing fields to their defaults, so it names every writable column. */
+/** Returns the columns of a write. A replacement sets missing fields to their defaults, so it names every writable column. */
 function columnsOf(rows: readonly SentRow[], rules: PayloadRules): Pick<RowPayload, "columns" | "incompleteColumns"> {
   const counts = new Map<string, number>();
   for (const row of rows) for (const column of row.keys()) counts.set(column, (counts.get(column) ?? 0) + 1);
@@ -119,7 +119,7 @@ function isWritten({ insertable, updatable, column }: CollectionField, { verb, a
   return updatable && (verb === "merge" || !addressed.has(column.name));
 }
 
-/** A client may send back what it has read, and what the address says. */
+/** Returns true if a client may send the field back, because it has read it or the path contains it. */
 function mayBeSentBack({ readable, column }: CollectionField, { fixed, addressed }: PayloadRules): boolean {
   return readable || fixed.has(column.name) || addressed.has(column.name);
 }
@@ -133,9 +133,9 @@ function isRequired(field: CollectionField, rules: PayloadRules): boolean {
 type ReportFault = (name: string, message: () => string) => void;
 type RowFaults = { readonly wrong: ReportFault; readonly missing: ReportFault };
 
-/** More errors are not useful, and each costs time. */
+/** The maximum number of errors: more are not useful, and each costs time. */
 const MAX_FAULTS = 100;
-/** Longer than any column name. */
+/** A length above that of any column name. */
 const LONGEST_NAME = 100;
 
 class PayloadFaults {
@@ -146,7 +146,7 @@ class PayloadFaults {
     return this.#wrong.length + this.#missing.length >= MAX_FAULTS;
   }
 
-  /** The errors of one row of a list. */
+  /** Returns the collector of the errors of one row of a list. */
   at(prefix: string): RowFaults {
     const reportTo =
       (faults: FieldError[]): ReportFault =>

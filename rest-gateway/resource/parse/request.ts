@@ -17,18 +17,18 @@ export type ResourceRequest = {
   readonly target: ResourceTarget;
   readonly parameters: URLSearchParams;
   readonly negotiated: NegotiatedType;
-  /** Null if the version is not deprecated. */
+  /** The notice of a deprecated version; otherwise null. */
   readonly notice: DeprecationNotice | null;
   readonly settings: Pick<Config, "maxPageSize" | "maxRowBytes" | "putSemantics" | "publicUrl" | "anonRole">;
   readonly bodyLimits: ResourceBodyLimits;
-  /** Null: callers create as many users as they like. */
+  /** The limit of created users; null if there is none. */
   readonly limitCreatedUsers: LimitCreatedUsers | null;
 };
 
 /** The limits of bodies sent to a collection, and to a single row. */
 export type ResourceBodyLimits = { readonly rows: FindBodyLimit; readonly row: FindBodyLimit };
 
-/** Links are read after the rows. */
+/** Returns true if the response needs links, which are read after the rows. */
 export function requestsLinks({ negotiated, parameters }: ResourceRequest): boolean {
   return negotiated.links || parameters.has("links");
 }

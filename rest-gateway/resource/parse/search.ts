@@ -17,7 +17,7 @@ import { characterFault } from "./values.ts";
 
 export const SEARCH = "search";
 
-/** `(title,author.name).wfts(english).cats and dogs`, with the grammar of the table interface. */
+/** A search such as `(title,author.name).wfts(english).cats and dogs`, with the grammar of the table interface. */
 const SEARCH_TEXT = new RegExp(
   `^\\((?<fields>.+?)\\)\\.(?<operator>${SEARCH_OPERATORS.join("|")})(?:\\((?<language>[\\p{L}\\d_ $]+)\\))?\\.(?<words>.*)$`,
   "su",
@@ -30,17 +30,17 @@ export type Search = {
   readonly condition: RowCondition;
   readonly results: SearchResults;
 };
-/** What the search adds to the fields of a row, by name: fields of the collection take precedence. */
+/** The values that the search adds to the fields of a row, by name: fields of the collection take precedence. */
 export type SearchResults = ReadonlyMap<string, FieldReference & { readonly measure: Measure }>;
 
-/** Filters of this name have precedence, and the planner ranks columns of this name. */
+/** Returns true if the collection can be searched: filters of this name take precedence, and the planner ranks columns of this name. */
 export function isSearchable({ fields, references, searches, table }: Collection): boolean {
   const isFilter = references.some(({ name }) => name === SEARCH) || searches.some((each) => each.parameter === SEARCH);
   const isColumn = table.columns.has(SEARCH) || table.computedColumns.has(SEARCH);
   return !isFilter && !isColumn && fields.some(({ readable }) => readable);
 }
 
-/** Names are those of fields and of relations of the version. */
+/** Parses a search. Its names are those of fields and of relations of the version. */
 export function parseSearch(text: string, collection: Collection, collections: Collections): Search {
   const fault = characterFault(text);
   if (fault) throw invalidSearch(`It ${fault}.`);
@@ -80,7 +80,7 @@ function findField(path: string, collection: Collection, collections: Collection
   }
 }
 
-/** `rank`, `highlight` of all texts, and `title_highlight` of one. */
+/** Returns the results: `rank`, `highlight` of all texts, and `title_highlight` of one. */
 function resultsOf(found: readonly FoundField[], collection: Collection, version: number): SearchResults {
   const results = new Map<string, FieldReference & { readonly measure: Measure }>();
   const spell = fieldNamingOf(version);

@@ -15,13 +15,13 @@ const BOOLEAN_TEXTS: ReadonlySet<string> = new Set(["true", "false"]);
 const UUID_TEXT = /^\{?[\da-f]{8}-?([\da-f]{4}-?){3}[\da-f]{12}\}?$/i;
 const NUMBER_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$|^(NaN|[+-]?Infinity)$/i;
 
-/** Characters that Postgres cannot store, whatever the type. */
+/** Returns the error for characters that Postgres cannot store in any type. */
 export function characterFault(text: string): string | null {
   if (text.includes("\0")) return "must not contain the character U+0000";
   return text.isWellFormed() ? null : "must not contain a lone surrogate";
 }
 
-/** Why a text is not a value of the type; null if it is valid or only Postgres can tell. */
+/** Returns the reason why a text is not a value of the type; null if it is valid or only Postgres can tell. */
 export function textFault(declaredType: DataType, text: string): string | null {
   const type = baseTypeOf(declaredType);
   const badCharacters = characterFault(text);
@@ -37,7 +37,7 @@ export function textFault(declaredType: DataType, text: string): string | null {
 
 export const TEXT_TYPES: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "citext"]);
 
-/** Whether only Postgres can check values of the type completely. */
+/** Returns true if only Postgres can check values of the type completely. */
 export function isCheckedByPostgres(declaredType: DataType): boolean {
   const type = baseTypeOf(declaredType);
   if (type.kind === "array") return isCheckedByPostgres(type.element);
@@ -46,7 +46,7 @@ export function isCheckedByPostgres(declaredType: DataType): boolean {
   return type.schema !== "pg_catalog" || !isCheckedHere;
 }
 
-/** Why a text is too long for the column; Postgres truncates trailing spaces silently. */
+/** Returns the reason why a text is too long for the column; Postgres truncates trailing spaces silently. */
 export function valueLengthFault({ maxLength, baseType }: CatalogColumn, value: unknown): string | null {
   if (maxLength === null || typeof value !== "string" || value.length <= maxLength) return null;
   let end = value.length;
@@ -57,17 +57,17 @@ export function valueLengthFault({ maxLength, baseType }: CatalogColumn, value: 
   return isTooLong ? `may not have more than ${maxLength} characters` : null;
 }
 
-/** Whether an integer is outside the range of its type. */
+/** Returns true if an integer is outside the range of its type. */
 export function isOutOfRange(declaredType: DataType, text: string): boolean {
   const type = baseTypeOf(declaredType);
   const limit = type.schema === "pg_catalog" ? INTEGER_TYPES.get(type.name) : undefined;
   if (limit === undefined || !/^[+-]?\d+$/.test(text)) return false;
-  // Numbers are faster than bigints where they are exact.
+  // Numbers are faster than bigints while they are exact.
   const value = text.length < 16 ? Number(text) : BigInt(text.replace("+", ""));
   return value >= limit || value < -limit;
 }
 
-/** Why a JSON value, except null, is not a value of the type. */
+/** Returns the reason why a JSON value, except null, is not a value of the type. */
 function jsonFault(declaredType: DataType, value: unknown): string | null {
   const type = baseTypeOf(declaredType);
   if (type.kind === "array") return arrayFault(type.element, value);
@@ -79,7 +79,7 @@ function jsonFault(declaredType: DataType, value: unknown): string | null {
   return typeof value === "string" ? textFault(type, value) : "must be a text";
 }
 
-/** A number beyond JavaScript's precision may be sent as a string. */
+/** Returns the reason why a number is invalid. One beyond JavaScript's precision may be sent as a string. */
 function numberFault(type: DataType, value: unknown): string | null {
   const isNumber = typeof value === "number" || typeof value === "string" || isExactNumber(value);
   if (!isNumber) return INTEGER_TYPES.has(type.name) ? "must be a whole number" : "must be a number";
@@ -98,9 +98,9 @@ function arrayFault(element: DataType, value: unknown): string | null {
 }
 
 const JSON_NUMBER = /^(?<sign>-?)(?<whole>\d+)(?:\.(?<fraction>\d+))?(?:e(?<exponent>[+-]?\d+))?$/i;
-/** The lookbehind makes it try each run of zeros once, not from each of its zeros. */
+/** Zeros at the end of a number. The lookbehind tries each run once, not from each of its zeros. */
 const TRAILING_ZEROS = /(?<!0)0+$/;
-/** More digits than any Postgres integer has. */
+/** A number of zeros above the digits of any Postgres integer. */
 const MAX_ZEROS = 30;
 
 /** Rewrites `30.0`, `3e1` and `1e18`, which are integers in JSON but not in Postgres. */
@@ -120,22 +120,21 @@ function parseWholeNumber(text: string): unknown {
     : parseJsonExactly(`${sign}${digits.replace(/^0+(?=\d)/, "")}${"0".repeat(zeros)}`);
 }
 
-/** A member of a body. */
 export type SentMember = {
   /** The JSON text for Postgres. */
   readonly text: string;
-  /** Absent if only Postgres checks it. */
+  /** The parsed value; absent if only Postgres checks it. */
   readonly value?: unknown;
-  /** Why it is invalid, for the error message. */
+  /** The reason why it is invalid, for the error message. */
   readonly fault: string | null;
 };
 
-/** For values that only Postgres can check. */
+/** Returns a value that only Postgres can check. */
 export function passThrough({ text }: JsonMember): SentMember {
   return { text, fault: null };
 }
 
-/** Values of JSON columns are passed on unchanged. */
+/** Reads a member. Values of JSON columns are passed on unchanged. */
 export function readMember(type: DataType, member: JsonMember): SentMember {
   const { text } = member;
   const { schema, name } = baseTypeOf(type);

@@ -8,7 +8,7 @@ import type { ResourceAddress } from "./address.ts";
 
 const JSON_TYPE: NegotiatedType = { contentType: "application/json; charset=utf-8", version: null, links: false };
 const HAL: NegotiatedType = { contentType: "application/hal+json; charset=utf-8", version: null, links: true };
-/** The Accept headers of most clients, such as axios. */
+/** Accept headers that most clients send, such as axios. */
 const COMMON_ACCEPT_HEADERS: ReadonlySet<string> = new Set([
   "*/*",
   "application/json",
@@ -110,7 +110,10 @@ export function negotiateType(accept: string | undefined): NegotiatedType {
   throw new HttpError(406, "NOT_ACCEPTABLE", "Responses are JSON: accept application/json.");
 }
 
-/** A text that begins as a version does is one, though there is none with such a number; a vendor's own name is none. */
+/**
+ * Returns the version of a vendor's type. A text that begins as a version does is one, even if no such version exists; a vendor's own
+ * name is none.
+ */
 function vendorVersion(name: string): string | null {
   const at = name.lastIndexOf(".v");
   const text = at < 0 ? "" : name.slice(at + 2);
@@ -126,7 +129,7 @@ export type ApiVersion = {
   readonly migrationGuide: string | null;
 };
 
-/** Cached; returns a promise only when it reads again. */
+/** Returns the cached versions; returns a promise only when it reads again. */
 export type ReadVersions = () => readonly ApiVersion[] | Promise<readonly ApiVersion[]>;
 
 const VERSIONS = `
@@ -150,7 +153,7 @@ export function defaultVersion(versions: readonly ApiVersion[]): ApiVersion | un
 /** Undefined table or column, invalid schema name, insufficient privilege: the table does not exist for us. */
 const MISSING_TABLE_CODES: readonly (string | undefined)[] = ["42P01", "42703", "3F000", "42501"];
 
-/** How long an update of the table may go unnoticed. */
+/** The time for which an update of the table may go unnoticed. */
 const REMEMBERED_MS = 2_000;
 const CACHE_KEY = "all";
 
@@ -174,7 +177,7 @@ function orDefaultVersions(error: unknown): readonly ApiVersion[] {
 
 /** The deprecation of a version. */
 export type DeprecationNotice = {
-  /** `base` is the public path prefix. */
+  /** Returns the headers; `base` is the public path prefix. */
   headers(path: string, base: string): Readonly<Record<string, string>>;
   readonly body: Deprecation;
 };
@@ -216,7 +219,7 @@ export function versionRetired(version: ApiVersion, path: string, base: string):
   });
 }
 
-/** `/users` and `/api/v1/users` -> `/api/v2/users` */
+/** Converts `/users` and `/api/v1/users` to `/api/v2/users`. */
 function pathInVersion(path: string, version: number): string {
   return path.replace(/^(?:\/api(?:\/v\d+)?)?(?=\/|$)/i, `/api/v${version}`);
 }

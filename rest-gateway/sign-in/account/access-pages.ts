@@ -110,7 +110,7 @@ export function revokeKeySubmission({ accounts: { apiKeys } }: AccountPageDepend
   };
 }
 
-/** Our policy allows forms no redirect to the provider, so a page leads there. */
+/** Starts to link a provider, by a page that leads to it, because our policy forbids forms a redirect there. */
 export function linkSubmission({ startLink, render }: AccountPageDependencies): SignedInPage["submit"] {
   return async ({ session: { userId }, values, request }) => {
     const { provider } = requireFields(values, ["provider"]);

@@ -20,7 +20,7 @@ import { requireEmails } from "./account-routes.ts";
 import { applicationList } from "./applications.ts";
 import { type AccountPageDependencies, renderButton, returnToAccount, type SignedInPage } from "./signed-in-page.ts";
 
-/** What the page says after a form was submitted, by the parameter `done`. */
+/** The messages of the page after a form was submitted, by the parameter `done`. */
 const DONE_MESSAGES = new Map([
   ["name", "Your name is saved."],
   ["verification", "An e-mail is sent, unless one was sent within the last minute."],
@@ -226,7 +226,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
 ];
 const MAX_LENGTH = 60;
 
-/** `Firefox on Linux`; programs by the beginning of what they send. */
+/** Describes a user agent as `Firefox on Linux`, and programs by the beginning of their text. */
 export function describeUserAgent(userAgent: string | null): string {
   if (userAgent === null || userAgent.trim() === "") return "Unknown client";
   const nameIn = (names: typeof BROWSERS) => names.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null;

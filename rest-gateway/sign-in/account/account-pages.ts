@@ -25,7 +25,7 @@ const SIGN_UP_PATH = "/auth/sign-up";
 const EMAIL_FIELD: FormField = { name: "email", label: "E-mail address", type: "email", autocomplete: "email" };
 const SIGN_IN_LINK = html`<p><a href="${SIGN_IN_PATH}">Sign in</a></p>`;
 
-/** All pages of sign-in and accounts; they work without scripts. */
+/** Returns all pages of sign-in and accounts; they work without scripts. */
 export function authPages(services: AccountPageDependencies): GatewayRoutes {
   return {
     ...signInPages(services),
@@ -80,7 +80,7 @@ function forgottenPasswordPage({ accounts: { emails }, render, limitExpensive }:
   };
 }
 
-/** Opened by a link in an e-mail. Only submitting the form uses the link, because mail scanners open all links. */
+/** The page that a link in an e-mail opens. Only submitting the form uses the link, because mail scanners open all links. */
 function newPasswordPage({ accounts: { emailLinks }, render, passwordPolicy }: PageDependencies): FormPage {
   const action = EMAIL_LINK_PATHS.newPassword;
   const field = newPasswordField("New password", describePolicy(passwordPolicy));
@@ -99,7 +99,7 @@ function newPasswordPage({ accounts: { emailLinks }, render, passwordPolicy }: P
   };
 }
 
-/** Opened by a link in an e-mail, like newPasswordPage. */
+/** The page that a link in an e-mail opens, like newPasswordPage. */
 function verifyEmailPage({ accounts: { emailLinks }, render }: PageDependencies): FormPage {
   const action = EMAIL_LINK_PATHS.verifyEmail;
   return {
@@ -115,7 +115,7 @@ function verifyEmailPage({ accounts: { emailLinks }, render }: PageDependencies)
   };
 }
 
-/** Opened by a link in an e-mail to the new address, like newPasswordPage. */
+/** The page that a link in an e-mail to the new address opens, like newPasswordPage. */
 function changeAddressPage({ accounts: { emailLinks, emails }, render }: PageDependencies): FormPage {
   const action = EMAIL_LINK_PATHS.changeEmail;
   return {
@@ -142,7 +142,7 @@ function signedInPages(services: AccountPageDependencies): GatewayRoutes {
   const account = accountPage(services);
   const keys = keysPage(services);
   const page = (each: SignedInPage) => signedInHandlers(each, services);
-  /** The form of a button; a rejected one is shown on the page with the button. */
+  /** Makes the form of a button; a rejected one is shown on the page with the button. */
   const button = (submit: SignedInPage["submit"], { show } = account) => ({ POST: page({ show, submit }).POST });
   return {
     [ACCOUNT_PATH]: page(account),

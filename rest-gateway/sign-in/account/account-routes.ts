@@ -6,7 +6,7 @@ import { readFields, TEXT } from "../request/read-body.ts";
 export const BACKUP_CODES_WARNING =
   "Store these codes where you can reach them without your phone. Each works once, and they are not shown again.";
 
-/** Password reset and e-mail verification, by links in e-mails. */
+/** Routes for password reset and e-mail verification, by links in e-mails. */
 export function emailRoutes(services: LimitedAuthDependencies): GatewayRoutes {
   const { emails, emailLinks } = services.accounts;
   return {

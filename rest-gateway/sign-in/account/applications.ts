@@ -10,7 +10,7 @@ import { renderButton, returnToAccount, type SignedInPage } from "./signed-in-pa
 
 export const WITHDRAW_PATH = `${ACCOUNT_PATH}/applications/withdraw`;
 
-/** The applications that act for the user; nothing where there are none. */
+/** Lists the applications that act for the user; null if there are none. */
 export function applicationList(session: RequestSession, grants: readonly ListedGrant[]): Html | null {
   if (grants.length === 0) return null;
   return html`<h3>Applications that act for you</h3><ul class="rows">${grants.map((grant) => grantRow(session, grant))}</ul>`;

@@ -19,7 +19,7 @@ import {
 const AUTHENTICATOR_PATH = `${ACCOUNT_PATH}/authenticator`;
 const BACKUP_CODES_PATH = `${ACCOUNT_PATH}/backup-codes`;
 
-/** Enrolment in two steps, the password and the first code; or, if an app is enabled, its removal. */
+/** The page for enrolment in two steps, the password and the first code; if an app is enabled, for its removal. */
 export function authenticatorPage({ accounts, render }: AccountPageDependencies): SignedInPage {
   const { own, factors, confirmPassword } = accounts;
   const confirm = (session: RequestSession, values: URLSearchParams, clientInfo: ClientInfo) =>

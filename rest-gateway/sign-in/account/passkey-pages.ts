@@ -18,7 +18,7 @@ const PASSKEY_PATH = `${PASSKEYS_PATH}/edit`;
 const NAME_FIELD: FormField = { name: "name", label: "Name", type: "text", autocomplete: "off" };
 const BACK_TO_PASSKEYS = html`<nav aria-label="Go on"><a href="${PASSKEYS_PATH}">Passkeys</a> <a href="${ACCOUNT_PATH}">Your account</a></nav>`;
 
-/** The list, and a new passkey in two submissions: the password, and the response of the authenticator. */
+/** The page with the list, and a new passkey in two submissions: the password, and the response of the authenticator. */
 export function passkeysPage({ accounts, render }: AccountPageDependencies): SignedInPage {
   const { own, passkeys, confirmPassword } = accounts;
   return {

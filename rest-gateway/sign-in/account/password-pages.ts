@@ -18,7 +18,7 @@ const PASSWORD_PATH = `${ACCOUNT_PATH}/password`;
 const ADDRESS_PATH = `${ACCOUNT_PATH}/address`;
 const ADDRESS_FIELD: FormField = { name: "email", label: "New e-mail address", type: "email", autocomplete: "email" };
 
-/** The new password ends all other sign-ins; this browser gets a new session. */
+/** The page for a new password, which ends all other sign-ins; this browser gets a new session. */
 export function passwordPage({ accounts, passwordPolicy }: AccountPageDependencies): SignedInPage {
   const { own, changePassword, sessions } = accounts;
   const hint = describePolicy(passwordPolicy);
@@ -46,7 +46,7 @@ export function passwordPage({ accounts, passwordPolicy }: AccountPageDependenci
   };
 }
 
-/** The address changes when the link in the e-mail to the new address is used. The current address gets a notice. */
+/** The page for a new address, which applies when the link in the e-mail to it is used. The current address gets a notice. */
 export function addressPage({ accounts, render, limitExpensive }: AccountPageDependencies): SignedInPage {
   const { own, confirmPassword, emailLinks, emails } = accounts;
   return {

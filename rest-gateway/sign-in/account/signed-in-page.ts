@@ -25,7 +25,7 @@ export type StartLink = (
 
 export type AccountPageDependencies = PageDependencies & {
   readonly startLink: StartLink;
-  /** Null where applications cannot act for users. */
+  /** The store; null if applications cannot act for users. */
   readonly oauthStore: OAuthStore | null;
 };
 
@@ -53,7 +53,7 @@ export const CONFIRMATION_FIELD: FormField = { ...PASSWORD_FIELD, label: "Your c
 const NO_PASSWORD = html`<p>This requires a password, and your account has none: you sign in through a provider.
 <a href="/auth/forgotten-password">Set a password</a> first, by a link in an e-mail.</p>`;
 
-/** The form; or, for an account without a password, why there is none. */
+/** Returns the form; for an account without a password, the reason why there is none. */
 export function confirmedForm(
   { hasPassword }: Pick<AccountSummary, "hasPassword">,
   form: HtmlForm,
@@ -62,12 +62,12 @@ export function confirmedForm(
   return hasPassword ? renderForm(form, rejected) : withoutForm(NO_PASSWORD, rejected);
 }
 
-/** What a page has in place of its form. */
+/** Returns the content of a page without its form. */
 export function withoutForm(reason: Html, rejected: RejectedForm | null): Html {
   return html`${rejected && alert(rejected.error.message)}${reason}`;
 }
 
-/** GET and POST handlers. Without a session, they lead to the sign-in page. */
+/** Returns GET and POST handlers. Without a session, they redirect to the sign-in page. */
 export function signedInHandlers(
   { show, submit }: SignedInPage,
   { accounts, csrf, render }: PageDependencies,
@@ -93,7 +93,7 @@ export function signedInHandlers(
   };
 }
 
-/** Leads to the account page with one of its messages, so that loading the page again does not submit the form again. */
+/** Redirects to the account page with one of its messages, so that reloading the page does not submit the form again. */
 export function returnToAccount(done: string, headers: GatewayResponse["headers"] = {}): GatewayResponse {
   return seeOther(`${ACCOUNT_PATH}?${new URLSearchParams({ done })}`, headers);
 }
@@ -102,7 +102,7 @@ type ButtonForm = {
   readonly action: string;
   readonly hidden?: Readonly<Record<string, string>>;
   readonly button: string;
-  /** For screen readers, where several buttons have the same text. */
+  /** The label for screen readers, if several buttons have the same text. */
   readonly label?: string;
 };
 

@@ -16,7 +16,7 @@ import { readCodeRequest, readPhone, requireCodeEmails } from "./code-request.ts
 import { type AuthErrorCode, authError, validationFailed } from "./errors.ts";
 import { signUpHandler } from "./sign-up.ts";
 
-/** Sign-up, and what users read and change of their own accounts. */
+/** Routes for sign-up, and for users' own accounts. */
 export function accountRoutes(services: AuthV1Services): AuthV1Routes {
   const { accounts } = services;
   return {
@@ -29,7 +29,7 @@ export function accountRoutes(services: AuthV1Services): AuthV1Routes {
     "POST /logout": async (request) => {
       const { userId, sessionId } = await authenticateUser(request, services);
       const scope = readScope(request);
-      // A token of the documented routes names no session: only ending all of them is sure to end it.
+      // A token of the documented routes names no session, so only ending all sessions is sure to end its session.
       await accounts.own.signOut(userId, sessionId, sessionId === null ? "global" : scope, clientInfoOf(request));
       return { status: 204, headers: {}, body: null };
     },

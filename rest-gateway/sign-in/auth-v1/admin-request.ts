@@ -12,11 +12,11 @@ import { readEmail, readPhone } from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 
 const DEFAULT_PER_PAGE = 50;
-/** Of one response. */
+/** The maximum number of users in one response. */
 const MAX_PER_PAGE = 1_000;
 const MAX_NAME_LENGTH = 200;
 
-/** An id in the path. */
+/** Reads an id in the path. */
 export function readUuid({ parameters }: AuthRequest, name: string): string {
   const { [name]: id = "" } = parameters;
   if (!isUuid(id)) throw authError(404, "validation_failed", `${name}_id must be an UUID`);
@@ -70,7 +70,7 @@ export function readChanges(body: JsonBody): AccountChanges {
   };
 }
 
-/** Null if there is none; an empty one counts as none. */
+/** Reads the password; null if it is missing or empty. */
 export function readPassword(body: JsonBody): string | null {
   return readText(body, "password") || null;
 }
@@ -100,7 +100,7 @@ function readRequiredEmail(body: JsonBody, field: string): string {
   return readEmail(body, field);
 }
 
-/** The user's name, as applications send it, or the part of the address before the @. */
+/** Returns the user's name, as applications send it, or the part of the address before the @. */
 function nameOf(metadata: object, address: string): string {
   const { name, full_name: fullName } = metadata as JsonBody;
   const given = [name, fullName].find((value) => typeof value === "string" && value.trim() !== "");
@@ -111,13 +111,13 @@ const SECONDS_PER_UNIT: Readonly<Record<string, number>> = {
   ...{ ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3 },
   ...{ s: 1, m: 60, h: 3600 },
 };
-/** GoTrue's durations have 63 bits of nanoseconds. */
+/** The limit of GoTrue's durations, which have 63 bits of nanoseconds. */
 const MAX_DURATION = 2 ** 63 / 1e9;
 
-/** Each text matches in one way: otherwise a long one that does not would be tried in all of them. */
+/** The pattern of a ban's duration. Each text matches in one way: otherwise a long invalid one would be tried in all ways. */
 const BAN_DURATION = /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+|0)$/;
 
-/** `24h`, `1h30m`; `none` ends a ban. */
+/** Parses `24h`, `1h30m`; `none` ends a ban. */
 function parseBanDuration(text: string): number {
   if (text === "none") return 0;
   const [, sign = "", parts = ""] = BAN_DURATION.exec(text) ?? [];

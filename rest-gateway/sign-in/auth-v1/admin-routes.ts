@@ -23,7 +23,7 @@ import { invalidEmail, readCodeRequest } from "./code-request.ts";
 import { type AuthErrorCode, authError } from "./errors.ts";
 import { toPasskeyJson } from "./passkey-routes.ts";
 
-/** The roles that GoTrue admits by default. Our administrators are admitted, too. */
+/** The roles that GoTrue accepts as administrators by default. Our administrators are accepted, too. */
 const ADMINISTRATIVE_ROLES: ReadonlySet<string> = new Set(["service_role", "supabase_admin"]);
 
 type AdministrativeRequest = { readonly request: AuthRequest; readonly administration: Administration };
@@ -62,7 +62,7 @@ function userRoutes(services: AuthV1Services): AuthV1Routes {
   };
 }
 
-/** Rows that refer to the account keep it: the administrator is told which table has them. */
+/** Explains a refused deletion: rows that refer to the account keep it, and the error names their table. */
 function explainDeletion(error: unknown): unknown {
   if (!(error instanceof pg.DatabaseError) || error.code !== "23503") return error;
   const holder = `${error.schema}.${error.table}`;
@@ -146,7 +146,7 @@ async function userResponse(administration: Administration, userId: string): Pro
   return jsonResponse(200, await readUser(administration, userId));
 }
 
-/** Requires a key or a token, as at /rest/v1, of a role for servers. */
+/** Requires a key or a token like /rest/v1, with a role for servers. */
 export function makeAdministrativeRoute({
   accounts,
   authenticator,
@@ -186,7 +186,7 @@ async function listUsers({ request, administration }: AdministrativeRequest): Pr
   return jsonResponse(200, { users, aud: "authenticated" }, headers);
 }
 
-/** The page is the first parameter: auth-js reads it there. */
+/** Returns the links to pages. The page is the first parameter, because auth-js reads it there. */
 export function pageLinks({ path, query }: AuthRequest, page: number, lastPage: number): string {
   const linkTo = (target: number, relation: string): string => {
     const others = [...query].filter(([name]) => name !== "page");
@@ -199,7 +199,7 @@ function userNotFound(): HttpError {
   return authError(404, "user_not_found", "User not found");
 }
 
-/** A value that another user has, by field. */
+/** Errors for values that another user has, by field. */
 const TAKEN: Readonly<Record<string, readonly [AuthErrorCode, string]>> = {
   email: ["email_exists", "A user with this email address has already been registered"],
   username: ["email_exists", "A user with this email address has already been registered"],

@@ -20,7 +20,7 @@ export type AuthRequest = MatchedRequest;
 export type AuthRouteHandler = MatchedRequestHandler;
 export type AuthV1Routes = PatternRoutes;
 
-/** What the routes use. */
+/** The dependencies of the routes. */
 export type AuthV1Services = {
   readonly accounts: Accounts;
   readonly authenticator: Authenticator;
@@ -30,9 +30,9 @@ export type AuthV1Services = {
   readonly config: Config;
   readonly catalog: () => Catalog;
   readonly oauthStore: OAuthStore;
-  /** For requests that create an account or send an e-mail. */
+  /** Limits requests that create an account or send an e-mail. */
   readonly limitExpensive: LimitExpensiveRequest;
-  /** The public URL of the service. */
+  /** Returns the public URL of the service. */
   readonly siteUrl: () => string;
 };
 
@@ -43,7 +43,7 @@ export type SignedInUser = {
   readonly caller: Caller;
 };
 
-/** The caller of the bearer token, which is required. */
+/** Authenticates the caller by the bearer token, which is required. */
 async function authenticateBearer(
   request: AuthRequest,
   { authenticator }: Pick<AuthV1Services, "authenticator">,
@@ -80,7 +80,7 @@ export async function authenticateUser(
   return { userId, sessionId, caller };
 }
 
-/** A session that has just ended may still be accepted for a few seconds, but not here. */
+/** Refuses a session that has just ended, which may still be accepted for a few seconds elsewhere. */
 async function requireLiveSession(
   { accounts }: Pick<AuthV1Services, "accounts">,
   userId: string,
@@ -91,17 +91,17 @@ async function requireLiveSession(
   if (state === "ended") throw credentialRejected("sessionEnded");
 }
 
-/** Refuses a sign-in that has not proved the second factor of its account: it may be one of somebody who knows the password alone. */
+/** Refuses a sign-in without the second factor of its account: it may belong to somebody who knows the password only. */
 export function requireSecondFactor({ caller }: SignedInUser, status: 401 | 403, message: string): void {
   if (caller.claims.required_aal !== undefined) throw authError(status, "insufficient_aal", message);
 }
 
-/** Enough for user metadata. The caller may not be authenticated yet. */
+/** The limit of bodies, which is enough for user metadata. The caller may not be authenticated yet. */
 const BODY_LIMIT: BodyLimit = { bytes: 256 * 1024, isAnonymous: true };
 
 export type JsonBody = Readonly<Record<string, unknown>>;
 
-/** The JSON object of the body, whatever its content type; an empty body counts as an empty object. */
+/** Reads the JSON object of the body, whatever its content type; an empty body counts as an empty object. */
 export async function readJsonBody(request: AuthRequest): Promise<JsonBody> {
   const bytes = await request.readBody(BODY_LIMIT);
   if (bytes.length === 0) return {};
@@ -110,7 +110,7 @@ export async function readJsonBody(request: AuthRequest): Promise<JsonBody> {
   throw authError(400, "bad_json", "Could not parse request body as JSON: the body must be an object");
 }
 
-/** The parser's message is omitted, because it quotes the body, which may contain a password. */
+/** Parses JSON. The parser's message is omitted, because it quotes the body, which may contain a password. */
 function parseJson(bytes: Buffer): unknown {
   try {
     return parseJsonExactly(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
@@ -119,7 +119,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** The text of a field; "" if it is missing. */
+/** Reads the text of a field; "" if it is missing. */
 export function readText(body: JsonBody, name: string): string {
   const value = body[name] ?? "";
   if (typeof value !== "string") throw validationFailed(`${name} must be a text`);
@@ -127,7 +127,7 @@ export function readText(body: JsonBody, name: string): string {
   return value;
 }
 
-/** The object of a field, such as metadata; null if it is missing. */
+/** Reads the object of a field, such as metadata; null if it is missing. */
 export function readObject(body: JsonBody, name: string): JsonBody | null {
   const value = body[name] ?? null;
   if (value === null) return null;
@@ -140,7 +140,7 @@ function refuseUnstorable(name: string, found: ReturnType<typeof findUnstorable>
   if (found !== null) throw validationFailed(`${name} must not contain ${found}`);
 }
 
-/** JSON is parsed at any depth, but not written. */
+/** Prints JSON. Parsing accepts any depth, but printing does not. */
 function writeJson(name: string, value: JsonBody): string {
   try {
     return JSON.stringify(value);

@@ -17,7 +17,7 @@ import { tokenRoutes } from "./token-routes.ts";
 
 export const AUTH_V1_PREFIX = "/auth/v1";
 
-/** Paths for requests without a key: of links and redirects, of verifiers of tokens, of health checks, and of applications. */
+/** Paths for requests without a key: links and redirects, verification keys of tokens, health checks, and applications. */
 const OPEN_PATHS: ReadonlySet<string> = new Set([
   "/authorize",
   "/callback",
@@ -61,7 +61,7 @@ export function authV1Routes(services: AuthV1Services): AuthV1Routes {
   };
 }
 
-/** The key identifies the deployment's client, as at /rest/v1. The bearer token is read by the routes that require one. */
+/** Checks the key, which identifies the deployment's client, as at /rest/v1. The routes that require a bearer token read it. */
 async function checkApiKey(request: GatewayRequest, authenticator: Authenticator, isRequired: boolean): Promise<void> {
   const { authorization: _authorization, ...headers } = request.headers;
   const { rawQuery } = request;

@@ -49,7 +49,7 @@ export function errorParameters(thrown: unknown): Parameters {
   return { error: OAUTH_ERRORS[status] ?? "invalid_request", error_code: code, error_description: message };
 }
 
-/** The end of a sign-in through a provider: a code in the query (PKCE), tokens in the fragment, or why there are none. */
+/** Redirects at the end of a sign-in through a provider: with a code in the query (PKCE), tokens in the fragment, or an error. */
 export function redirectToClient({ redirectTo, isLink, result }: ClientSignInResult): GatewayResponse {
   const target = new URL(redirectTo);
   if ("code" in result) return redirect(withQuery(target, { code: result.code }));

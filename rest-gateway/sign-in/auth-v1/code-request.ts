@@ -8,13 +8,13 @@ import { authError, validationFailed } from "./errors.ts";
 const CHALLENGE_PATTERN = /^[A-Za-z0-9._~-]+$/;
 const [MIN_CHALLENGE_LENGTH, MAX_CHALLENGE_LENGTH] = [43, 128];
 
-/** Where the link of an e-mail leads, and the challenge of a client that exchanges a code for tokens (PKCE). */
+/** Reads the target of an e-mail's link, and the challenge of a client that exchanges a code for tokens (PKCE). */
 export function readCodeRequest(services: RedirectServices, request: AuthRequest, body: JsonBody): CodeRequest {
   const [challenge, method] = [readText(body, "code_challenge"), readText(body, "code_challenge_method")];
   return { redirectTo: readRedirect(services, request), codeChallenge: readCodeChallenge(challenge, method) };
 }
 
-/** Null without a challenge. */
+/** Reads the challenge; null if there is none. */
 export function readCodeChallenge(challenge: string, methodName: string): CodeChallenge | null {
   if ((challenge === "") !== (methodName === "")) {
     throw validationFailed("PKCE flow requires code_challenge_method and code_challenge");
@@ -37,7 +37,7 @@ export function readCodeChallenge(challenge: string, methodName: string): CodeCh
 
 type RedirectServices = Pick<AuthV1Services, "config" | "siteUrl">;
 
-/** `redirect_to`, or the page that sent the request; a URL that is not allowed counts as none, as at Supabase. */
+/** Reads `redirect_to`, or the page that sent the request; a URL that is not allowed is ignored, as at Supabase. */
 export function readRedirect({ config, siteUrl }: RedirectServices, { query, headers }: AuthRequest): string {
   const applicationUrl = config.applicationUrl ?? siteUrl();
   const allow = (text: string | null, ownUrl: string) => findAllowed(text, ownUrl, config.signInRedirects);
@@ -59,7 +59,7 @@ function findAllowed(text: string | null, ownUrl: string, allowed: readonly stri
   }
 }
 
-/** During development, applications listen on several ports of this machine. */
+/** Returns true for this machine: during development, applications listen on several of its ports. */
 function isLocal(text: string): boolean {
   const { protocol = "", hostname = "", username, password } = URL.parse(text) ?? {};
   return /^https?:$/.test(protocol) && isLoopbackHost(hostname) && !username && !password && !/[\\\p{Cc}]/u.test(text);
@@ -69,7 +69,7 @@ const EMAIL_PATTERN =
   /^(?=.{1,64}@)[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/i;
 const MAX_EMAIL_LENGTH = 254;
 
-/** The e-mail address of a body, in lower case. */
+/** Reads the e-mail address of a body, in lower case. */
 export function readEmail(body: JsonBody, field = "email"): string {
   const email = readText(body, field).toLowerCase();
   if (email.length <= MAX_EMAIL_LENGTH && EMAIL_PATTERN.test(email)) return email;
@@ -80,14 +80,14 @@ export function invalidEmail(): HttpError {
   return validationFailed("Unable to validate email address: invalid format");
 }
 
-/** The digits of an international number; "" if it is missing. */
+/** Reads the digits of an international number; "" if it is missing. */
 export function readPhone(body: JsonBody): string {
   const phone = readText(body, "phone").trim().replace(/^\+/, "").replaceAll(" ", "");
   if (phone === "" || /^[1-9]\d{1,14}$/.test(phone)) return phone;
   throw validationFailed("Invalid phone number format (E.164 required)");
 }
 
-/** Text messages are the only channel. */
+/** Requires accounts with phone numbers. Text messages are the only channel. */
 export function requirePhones({ phones }: Pick<Accounts, "phones">, channel: string): PhoneAccounts {
   if (!phones) throw authError(400, "phone_provider_disabled", "Unsupported phone provider");
   if (channel === "" || channel === "sms") return phones;

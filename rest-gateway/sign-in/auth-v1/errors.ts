@@ -3,7 +3,7 @@ import { errorCodeOf, errorHeaders, type GatewayRequest, type GatewayResponse, H
 import { fieldErrorsOf } from "#runtime";
 
 const API_VERSION_HEADER = "x-supabase-api-version";
-/** Since this version, `code` is the name of the error; before, it was the HTTP status. */
+/** The version since which `code` is the name of the error; before, it was the HTTP status. */
 const NAMED_CODES_SINCE = "2024-01-01";
 const API_VERSION = /^2\d{3}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
 
@@ -137,7 +137,7 @@ const CREDENTIAL_TRANSLATIONS: Readonly<Record<CredentialErrorReason, ErrorTrans
   tokenOfOtherType: BAD_JWT,
 };
 
-/** The message is that of `accounts`; GoTrue quotes it if it has no words of its own for the reason. */
+/** Makes the error. The message is that of `accounts`; GoTrue quotes it if it has no words of its own for the reason. */
 export function credentialRejected(reason: CredentialErrorReason, message = ""): HttpError {
   const [status, code, text] = CREDENTIAL_TRANSLATIONS[reason];
   return authError(status, code, text ?? `invalid JWT: unable to parse or verify signature, ${message}`);
@@ -177,7 +177,7 @@ const TRANSLATIONS: Readonly<Record<string, ErrorTranslation>> = {
   EMAIL_REQUIRED: [422, "email_address_invalid"],
 };
 
-/** The error response as GoTrue words it, by the version of the interface that the client asks for. */
+/** Returns the error response as GoTrue words it, by the interface version that the client requests. */
 export function toAuthErrorResponse(error: HttpError, { headers }: Pick<GatewayRequest, "headers">): GatewayResponse {
   const { status, code, message, extra } = translateError(error);
   const version = readApiVersion(headers[API_VERSION_HEADER]);
@@ -212,7 +212,7 @@ export function translateError(error: HttpError): TranslatedError {
 
 type WeakPassword = { readonly message: string; readonly reasons: readonly ("length" | "characters" | "pwned")[] };
 
-/** Null unless the error is about a new password alone. */
+/** Reads a weak password; null unless the error concerns a new password only. */
 function readWeakPassword(error: HttpError): WeakPassword | null {
   if (errorCodeOf(error) !== "VALIDATION_ERROR") return null;
   const faults = fieldErrorsOf(error);
@@ -224,7 +224,7 @@ function readWeakPassword(error: HttpError): WeakPassword | null {
   };
 }
 
-/** GoTrue's words for what the password policy says. */
+/** Returns GoTrue's words for an error of the password policy. */
 function weaknessOf(fault: string): { readonly message: string; readonly reason: WeakPassword["reasons"][number] } {
   const [, bound] = /^Use (at (?:least|most) .*)$/.exec(fault) ?? [];
   if (bound !== undefined) return { message: `Password should be ${bound}`, reason: "length" };

@@ -15,7 +15,7 @@ import { toSessionJson } from "./session-json.ts";
 
 const MAX_TEXT_LENGTH = 100;
 
-/** Second factors: authenticator apps and security keys. */
+/** Routes for second factors: authenticator apps and security keys. */
 export function factorRoutes(services: AuthV1Services): AuthV1Routes {
   const { secondFactors } = services.accounts;
   return {

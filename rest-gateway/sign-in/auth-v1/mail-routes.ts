@@ -25,7 +25,7 @@ import { toSessionJson } from "./session-json.ts";
 const ACCEPTED = jsonResponse(200, {});
 const HALF_CONFIRMED = "Confirmation link accepted. Please proceed to confirm link sent to the other email";
 
-/** Sign-in, confirmation and recovery by links and codes that are sent by e-mail. */
+/** Routes for sign-in, confirmation and recovery by links and codes in e-mails. */
 export function mailRoutes(services: AuthV1Services): AuthV1Routes {
   return {
     "POST /otp": otpHandler(services),
@@ -60,7 +60,7 @@ function otpHandler(services: AuthV1Services): AuthRouteHandler {
     const codeRequest = readCodeRequest(services, request, body);
     const codeEmails = requireCodeEmails(accounts);
     await limitExpensive(request);
-    // Where a sign-up reveals that an address has an account, this may too.
+    // If a sign-up reveals that an address has an account, this may too.
     if (!createsUser && config.autoConfirm && !(await codeEmails.hasAccount(email))) {
       throw authError(422, "otp_disabled", "Signups not allowed for otp");
     }
@@ -122,7 +122,7 @@ async function resendText(
   return ACCEPTED;
 }
 
-/** What links and codes a client may use as which type. */
+/** The purposes of links and codes that a client may use, by type. */
 const PURPOSES: Readonly<Record<string, readonly CodePurpose[]>> = {
   // The confirmation of an address may have been requested by a sign-up or by a sign-in without a password.
   signup: ["signup", "magiclink"],
@@ -141,7 +141,7 @@ function purposesOf(type: string): readonly CodePurpose[] {
   return PURPOSES[type]!;
 }
 
-/** Codes that a user enters, and links of templates that lead to a page of the application. */
+/** Handles codes that a user enters, and links of templates that lead to a page of the application. */
 function codeHandler({ accounts }: AuthV1Services): AuthRouteHandler {
   const { open } = accounts.authSessions;
   const verify = (request: AuthRequest, body: JsonBody): Promise<CodeResult<AuthSession>> => {
@@ -171,7 +171,7 @@ function codeHandler({ accounts }: AuthV1Services): AuthRouteHandler {
   };
 }
 
-/** Links that browsers open: the session, or a code for it (PKCE), is in the URL that they are redirected to. */
+/** Handles links that browsers open: the session, or a code for it (PKCE), is in the URL of the redirect. */
 function linkHandler(services: AuthV1Services): AuthRouteHandler {
   const { accounts } = services;
   const { open } = accounts.authSessions;
@@ -185,7 +185,7 @@ function linkHandler(services: AuthV1Services): AuthRouteHandler {
     throw refusalOf(result, "Email link");
   };
   return async (request) => {
-    // Opened by programs that check links, which must not use them up.
+    // Programs that check links send HEAD, which must not use them up.
     if (request.method === "HEAD") return { status: 200, headers: {}, body: null };
     const token = request.query.get("token") || request.query.get("token_hash") || "";
     if (token === "") throw validationFailed("Verify requires a token or a token hash");
@@ -198,7 +198,7 @@ function linkHandler(services: AuthV1Services): AuthRouteHandler {
   };
 }
 
-/** Clients of PKCE read the query, others the fragment. */
+/** Adds the message to the URL. Clients of PKCE read the query, others the fragment. */
 function withMessage(target: URL, token: string, message: Readonly<Record<string, string>>): URL {
   return withFragment(token.startsWith(PKCE_PREFIX) ? withQuery(target, message) : target, message);
 }

@@ -8,7 +8,7 @@ import { makeAdministrativeRoute, pageLinks } from "./admin-routes.ts";
 import { readJsonBody } from "./auth-v1-request.ts";
 import { authError } from "./errors.ts";
 
-/** `/oauth/clients/register`: an application registers itself (RFC 7591). */
+/** Handles `/oauth/clients/register`: an application registers itself (RFC 7591). */
 export function registrationRoutes({ config, oauthStore: store, limitExpensive }: OAuthServices): PatternRoutes {
   if (!config.oauthDynamicRegistration) return {};
   return {
@@ -29,7 +29,7 @@ export function registrationRoutes({ config, oauthStore: store, limitExpensive }
   };
 }
 
-/** `supabase.auth.admin.oauth`. */
+/** Routes for `supabase.auth.admin.oauth`. */
 export function clientAdministrationRoutes(services: OAuthServices): PatternRoutes {
   const { oauthStore: store } = services;
   const forAdministrators = makeAdministrativeRoute(services);
@@ -84,7 +84,7 @@ export function clientAdministrationRoutes(services: OAuthServices): PatternRout
   };
 }
 
-/** In the format of errors of `/auth/v1`. */
+/** Reads metadata; errors have the format of `/auth/v1`. */
 function readMetadata(body: Readonly<Record<string, unknown>>) {
   try {
     if (typeof body.client_name !== "string" || body.client_name.trim() === "") {

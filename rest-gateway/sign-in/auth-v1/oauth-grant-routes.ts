@@ -11,7 +11,7 @@ import type { OAuthServices } from "../oauth/oauth-services.ts";
 import { authenticateUser, readJsonBody, readText, requireSecondFactor, type SignedInUser } from "./auth-v1-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 
-/** `supabase.auth.oauth`: for consent pages of applications, and for lists of grants. */
+/** Routes for `supabase.auth.oauth`: consent pages of applications, and lists of grants. */
 export function grantRoutes(services: OAuthServices): PatternRoutes {
   const { oauthStore: store } = services;
   const requireUser = async (request: MatchedRequest): Promise<SignedInUser> => {

@@ -14,7 +14,7 @@ import {
 import { readShortText } from "./factor-routes.ts";
 import { toSessionJson } from "./session-json.ts";
 
-/** Passkeys, which users sign in with. */
+/** Routes for passkeys, with which users sign in. */
 export function passkeyRoutes(services: AuthV1Services): AuthV1Routes {
   const { passkeys, authSessions } = services.accounts;
   return {
@@ -55,7 +55,7 @@ export function passkeyRoutes(services: AuthV1Services): AuthV1Routes {
   };
 }
 
-/** A passkey stands for both factors, so that who knows the password alone may not add one. */
+/** Requires both factors: a passkey stands for both, so somebody who knows only the password may not add one. */
 async function authenticateFully(request: AuthRequest, services: AuthV1Services): Promise<SignedInUser> {
   const user = await authenticateUser(request, services);
   requireSecondFactor(user, 403, "AAL2 required to change passkeys");

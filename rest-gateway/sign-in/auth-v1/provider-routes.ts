@@ -21,7 +21,7 @@ import { toSessionJson } from "./session-json.ts";
 /** Parameters that clients may pass on to the provider. */
 const HINTS = ["access_type", "acr_values", "domain_hint", "hd", "login_hint", "prompt", "ui_locales"];
 const MAX_HINT_LENGTH = 500;
-/** For the messages about providers that are not configured. */
+/** The issuers in messages about providers that are not configured. */
 const KNOWN_ISSUERS: Readonly<Record<string, string>> = {
   apple: "https://appleid.apple.com",
   facebook: "https://www.facebook.com",
@@ -31,7 +31,7 @@ const KNOWN_ISSUERS: Readonly<Record<string, string>> = {
 const UUID_PATTERN = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const CALLBACK_BODY_LIMIT = { bytes: 64 * 1024, isAnonymous: true } as const;
 
-/** Sign-in through identity providers. */
+/** Routes for sign-in through identity providers. */
 export function providerRoutes(services: AuthV1Services): AuthV1Routes {
   return {
     "GET /authorize": (request) => begin(request, services, null),
@@ -54,7 +54,7 @@ async function authenticateForLinking(request: AuthRequest, services: AuthV1Serv
   return user;
 }
 
-/** `userId`: the signed-in user who links an identity. */
+/** Begins a sign-in; `userId` is the signed-in user who links an identity. */
 async function begin(request: AuthRequest, services: AuthV1Services, userId: string | null): Promise<GatewayResponse> {
   const { query } = request;
   const requested = {
@@ -63,7 +63,7 @@ async function begin(request: AuthRequest, services: AuthV1Services, userId: str
     userId,
     parameters: readParameters(query),
   };
-  // Without a verifier, whoever is sent to the provider would link their identity to the account of somebody else.
+  // Without a verifier, anybody who is sent to the provider would link an identity to another person's account.
   if (userId !== null && requested.codeChallenge === null) {
     throw validationFailed('Linking an identity requires PKCE: create the client with flowType "pkce"');
   }
@@ -79,7 +79,7 @@ async function finish(request: AuthRequest, services: AuthV1Services, query: str
     const callback = { query, form: new URLSearchParams() };
     return redirectToClient(await services.federation.finishForClient(callback, clientInfoOf(request)));
   } catch (error) {
-    // The state is unknown, and with it the URL of the client.
+    // The state is unknown, and so is the URL of the client.
     const target = new URL(readRedirect(services, { ...request, query: new URLSearchParams(), headers: {} }));
     const parameters = errorParameters(error);
     return redirect(withFragment(withQuery(target, parameters), parameters));
@@ -100,7 +100,7 @@ async function unlink(request: AuthRequest, services: AuthV1Services): Promise<G
   }
 }
 
-/** Sign-in through the provider of an organisation (SAML). */
+/** Begins a sign-in through the provider of an organisation (SAML). */
 async function beginSso(request: AuthRequest, services: AuthV1Services): Promise<GatewayResponse> {
   const body = await readJsonBody(request);
   const providers = await services.federation.list();
@@ -148,7 +148,7 @@ export function idTokenGrant(services: AuthV1Services): AuthRouteHandler {
   };
 }
 
-/** The challenge as S256, whichever method the client uses; null without PKCE. */
+/** Returns the challenge as S256, whichever method the client uses; null without PKCE. */
 function toS256(challenge: string, method: string): string | null {
   const read = readCodeChallenge(challenge, method);
   return read?.method === "plain" ? hash("sha256", read.challenge, "base64url") : (read?.challenge ?? null);

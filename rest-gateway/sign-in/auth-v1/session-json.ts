@@ -1,6 +1,6 @@
 import type { AuthSession } from "#accounts";
 
-/** A session as auth-js stores it. */
+/** Converts a session to the form that auth-js stores. */
 export function toSessionJson({ tokens: { accessToken, refreshToken, expiresIn }, user }: AuthSession): object {
   return {
     access_token: accessToken,

@@ -14,7 +14,7 @@ const KNOWN_PROVIDERS = [
   ...["twitter", "workos", "zoom"],
 ];
 
-/** What clients read before anybody signs in. */
+/** Routes for settings that clients read before anybody signs in. */
 export function settingsRoutes({ accounts, config, federation, keySet }: AuthV1Services): AuthV1Routes {
   return {
     "GET /health": () => jsonResponse(200, DESCRIPTION),

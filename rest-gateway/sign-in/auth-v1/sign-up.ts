@@ -49,7 +49,7 @@ export function signUpHandler(services: AuthV1Services): AuthRouteHandler {
   };
 }
 
-/** A domain without mail (RFC 6761): each row of a table of users has an address, also that of an anonymous account. */
+/** A domain without mail (RFC 6761): each row of a table of users has an address, including those of anonymous accounts. */
 const ANONYMOUS_DOMAIN = "anonymous.invalid";
 
 function anonymousSignUp({ accounts }: AuthV1Services) {
@@ -117,7 +117,7 @@ function phoneSignUp({ accounts, config, limitExpensive }: AuthV1Services) {
 
 const MAX_NAME_LENGTH = 200;
 
-/** The name is the one of the metadata, if it is acceptable, or else the part of the address before the @. */
+/** Returns the name in the metadata, if it is acceptable, or else the part of the address before the @. */
 async function chooseName(
   findFaults: Registration["findRegistrationFaults"],
   { email, password, data }: EmailSignUp,

@@ -17,7 +17,7 @@ import { pkceGrant } from "./mail-routes.ts";
 import { idTokenGrant } from "./provider-routes.ts";
 import { toSessionJson } from "./session-json.ts";
 
-/** Exchanges what proves a sign-in for a session. */
+/** Routes that exchange a proof of sign-in for a session. */
 export function tokenRoutes(services: AuthV1Services): AuthV1Routes {
   const grants: Readonly<Record<string, AuthRouteHandler>> = {
     password: passwordGrant(services),

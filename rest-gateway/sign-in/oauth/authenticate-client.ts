@@ -8,7 +8,7 @@ const CHALLENGE = { "WWW-Authenticate": 'Basic realm="oauth", charset="UTF-8"' }
 
 type ClientCredentials = { readonly id: string; readonly secret: string | null };
 
-/** The client of a request to the token endpoint and its siblings (RFC 6749 §2.3); throws 401. */
+/** Authenticates the client of a request to the token endpoint and related ones (RFC 6749 §2.3); throws 401. */
 export async function authenticateClient(
   request: Pick<GatewayRequest, "headers">,
   parameters: URLSearchParams,
@@ -20,14 +20,14 @@ export async function authenticateClient(
     if (client && provesItself(client, secret)) return client;
     throw invalidClient("The client is unknown, or its secret is wrong.");
   } catch (thrown) {
-    // RFC 6749 §5.2: a challenge for clients that have used the header.
+    // RFC 6749 §5.2 requires a challenge for clients that have used the header.
     const isChallenged =
       thrown instanceof OAuthError && thrown.status === 401 && request.headers.authorization !== undefined;
     throw isChallenged ? new OAuthError(thrown.error, thrown.message, { status: 401, headers: CHALLENGE }) : thrown;
   }
 }
 
-/** A client without a secret must not send one: it would be one of another client. */
+/** Returns true if the client is authenticated. A client without a secret must not send one, which would be another client's. */
 function provesItself({ secret_hash: expected }: OAuthClient, secret: string | null): boolean {
   if (expected === null || secret === null) return expected === null && secret === null;
   return timingSafeEqual(digestOf(secret), expected);
@@ -53,7 +53,7 @@ function readClientCredentials(
   return { id, secret: decodeFormText(text.slice(colon + 1)) || null };
 }
 
-/** RFC 6749 §2.3.1: both parts are encoded as in a form. */
+/** Decodes a part of the header (RFC 6749 §2.3.1): both parts are encoded as in a form. */
 function decodeFormText(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));

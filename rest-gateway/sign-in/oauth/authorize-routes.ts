@@ -16,7 +16,7 @@ import { readScopes } from "./scopes.ts";
 
 export const CONSENT_PATH = "/auth/oauth/consent";
 
-/** An error that the application is told by the redirect (RFC 6749 §4.1.2.1). */
+/** An error that the redirect reports to the application (RFC 6749 §4.1.2.1). */
 class RedirectedError extends Error {
   readonly code: string;
 
@@ -30,7 +30,7 @@ const S256_CHALLENGE = /^[\w-]{43}$/;
 const MAX_STATE_LENGTH = 4_000;
 const MAX_NONCE_LENGTH = 1_000;
 
-/** `/authorize`: checks the request of an application, keeps it, and leads the browser to the page where the user decides. */
+/** Handles `/authorize`: checks the request of an application, stores it, and redirects to the page where the user decides. */
 export function authorizeRoutes(services: OAuthServices): PatternRoutes {
   const render = makeRenderPage({ formTargets: [] });
   const handle = async (request: MatchedRequest, parameters: URLSearchParams): Promise<GatewayResponse> => {
@@ -38,7 +38,7 @@ export function authorizeRoutes(services: OAuthServices): PatternRoutes {
       return await beginAuthorization(request, parameters, services);
     } catch (thrown) {
       if (!(thrown instanceof OAuthError)) throw thrown;
-      // No redirect: the address may be that of an attacker.
+      // There is no redirect, because the address may be an attacker's.
       const content = html`<p class="alert" role="alert">${thrown.message}</p><p>Go back to the application that has led you here.</p>`;
       return render({ title: "This application cannot ask for access", content, status: 400 });
     }
@@ -130,7 +130,7 @@ function readAuthorization(
   };
 }
 
-/** RFC 8707: the resource that the tokens are for. Without one, it is the API. */
+/** Reads the resource that the tokens are for (RFC 8707). The default is the API. */
 function readResource(requested: readonly string[], issuer: string): string {
   const known = OAUTH_RESOURCES.map((path) => resourceAddress(issuer, path));
   const resources = new Set(requested.map((each) => resourceAddress(each, "")));

@@ -5,7 +5,7 @@ import { readClientMetadata } from "./client-metadata.ts";
 import type { ClientStore, OAuthClient } from "./client-store.ts";
 import { OAuthError } from "./oauth-error.ts";
 
-/** Finds a client by its id, whose document is read if the id is an address. */
+/** Finds a client by its id; if the id is an address, reads its document. */
 type FindClient = (id: string) => Promise<OAuthClient | null>;
 
 type FetchDocument = ReturnType<typeof makeSafeFetch>;
@@ -14,7 +14,7 @@ const MAX_DOCUMENT_BYTES = 64 * 1024;
 const MIN_SECONDS = 300;
 const MAX_SECONDS = 86_400;
 
-/** Never reaches this machine or its network, since strangers choose the addresses. */
+/** Fetches a document, but never from this machine or its network, since anybody can choose the addresses. */
 const fetchPublic = makeSafeFetch({ providerUrl: "https://public.invalid", allowsPrivateNetwork: false });
 
 type DocumentOptions = {
@@ -26,8 +26,8 @@ type DocumentOptions = {
 };
 
 /**
- * Client ID metadata documents: the `client_id` is the https address of a document about the application, so that it need
- * not register. It is kept as long as its server says, between five minutes and a day.
+ * Makes the lookup of clients with metadata documents: the `client_id` is the https address of a document about the application, which
+ * need not register. It is kept as long as its server says, between five minutes and a day.
  */
 export function makeFindClient({ store, isEnabled, limit, fetchDocument = fetchPublic }: DocumentOptions): FindClient {
   return async (id) => {
@@ -79,7 +79,7 @@ function parseDocument(text: string): Readonly<Record<string, unknown>> {
     const document = parseJsonExactly(text);
     if (isJsonObject(document)) return document;
   } catch {
-    // Reported below.
+    // The error is reported below.
   }
   throw unreadable("it is not a JSON object");
 }

@@ -9,7 +9,7 @@ import {
 } from "./client-store.ts";
 import { OAuthError } from "./oauth-error.ts";
 
-/** The names of RFC 7591. */
+/** A metadata document with the names of RFC 7591. */
 type MetadataDocument = Readonly<Record<string, unknown>>;
 
 const MAX_REDIRECTS = 20;
@@ -17,7 +17,7 @@ const MAX_URI_LENGTH = 2_000;
 const MAX_NAME_LENGTH = 200;
 const LOOPBACK_HOSTS = ["127.0.0.1", "[::1]", "localhost"];
 
-/** Reads what an application says about itself (RFC 7591 §2), and refuses what would be unsafe. */
+/** Reads the metadata of an application (RFC 7591 §2), and refuses unsafe values. */
 export function readClientMetadata(document: MetadataDocument, defaultMethod: ClientAuthMethod): ClientMetadata {
   const redirects = document.redirect_uris;
   if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MAX_REDIRECTS) {
@@ -36,14 +36,14 @@ export function readClientMetadata(document: MetadataDocument, defaultMethod: Cl
     uri: readWebAddress(document, "client_uri"),
     logo_uri: readWebAddress(document, "logo_uri"),
     redirect_uris: [...new Set(uris)],
-    // Others, of which this server knows nothing, are not registered.
+    // Grant types that this server does not know are not registered.
     grant_types: GRANT_TYPES.filter((type) => grantTypes.includes(type)),
     scope: readScope(document),
     auth_method: method,
   };
 }
 
-/** As RFC 7591 and Supabase's clients name the fields. */
+/** Returns a client with the field names of RFC 7591 and of Supabase's clients. */
 export function toClientJson(client: OAuthClient, secret: string | null = null): Readonly<Record<string, unknown>> {
   return {
     client_id: client.id,
@@ -64,8 +64,8 @@ export function toClientJson(client: OAuthClient, secret: string | null = null):
 }
 
 /**
- * https, an address of the user's own machine, or a scheme of an app that contains a dot (RFC 8252): others, such as
- * `javascript:`, would run in the browser.
+ * Reads a redirect URI: https, an address of the user's own machine, or a scheme of an app that contains a dot (RFC 8252).
+ * Others, such as `javascript:`, would run in the browser.
  */
 function readRedirectUri(value: unknown): string {
   const url = typeof value === "string" && value.length <= MAX_URI_LENGTH ? URL.parse(value) : null;
@@ -86,10 +86,10 @@ function readRedirectUri(value: unknown): string {
 
 /** Characters of a URI (RFC 3986). Others could not be sent in the header Location. */
 const URI_CHARACTERS = /^[!-~]+$/;
-/** WHATWG's hosts may also have such as `;` and `'`, which separate the directives of a policy. */
+/** The pattern of a host. WHATWG's hosts may also contain `;` and `'`, which separate the directives of a policy. */
 const HOST = /^(?:[a-z0-9._-]*|\[[0-9a-f:.]+\])$/;
 
-/** Whether a browser goes to this address as it stands: what it would change, people and policies read differently. */
+/** Returns true if a browser uses the address unchanged: people and policies would read a changed one differently. */
 function isWrittenAsParsed(address: string, { href, origin, hostname }: URL): boolean {
   const isSame =
     address === href || (href.startsWith(`${origin}/`) && address === origin + href.slice(origin.length + 1));
@@ -100,7 +100,10 @@ function isLoopback({ protocol, hostname }: URL): boolean {
   return protocol === "http:" && LOOPBACK_HOSTS.includes(hostname);
 }
 
-/** Exactly as registered; on the user's own machine with any port, which the application gets when it starts (RFC 8252 §7.3). */
+/**
+ * Returns true if the address is registered; on the user's own machine any port is accepted, which the application gets at its start (RFC
+ * 8252 §7.3).
+ */
 export function isRegisteredRedirect(
   requested: string,
   { redirect_uris: registered }: Pick<ClientMetadata, "redirect_uris">,
@@ -134,7 +137,7 @@ function readName(document: MetadataDocument): string | null {
   throw new OAuthError("invalid_client_metadata", message);
 }
 
-/** RFC 6749 §3.3. */
+/** Reads the scope (RFC 6749 §3.3). */
 function readScope(document: MetadataDocument): string | null {
   const scope = readText(document, "scope");
   if (scope === null || /^[ !#-[\]-~]*$/.test(scope)) return scope;

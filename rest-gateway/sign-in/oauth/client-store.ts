@@ -6,24 +6,24 @@ import { findUnstorable } from "#runtime/json";
 type ClientRegistration = "manual" | "dynamic" | "document";
 /** The grant types of this server (RFC 6749). */
 export const GRANT_TYPES = ["authorization_code", "refresh_token"] as const;
-/** How applications that keep a secret send it. */
+/** The methods by which applications that have a secret send it. */
 export const SECRET_METHODS = ["client_secret_basic", "client_secret_post"] as const;
 export const AUTH_METHODS = ["none", ...SECRET_METHODS] as const;
 export type ClientAuthMethod = (typeof AUTH_METHODS)[number];
 
-/** What an application says about itself, checked. */
+/** The metadata that an application sends, validated. */
 export type ClientMetadata = {
   readonly name: string;
   readonly uri: string | null;
   readonly logo_uri: string | null;
   readonly redirect_uris: readonly string[];
   readonly grant_types: readonly string[];
-  /** The scopes that it may request; null: all. */
+  /** The scopes that it may request; null for all. */
   readonly scope: string | null;
   readonly auth_method: ClientAuthMethod;
 };
 
-/** What users and administrators are shown. */
+/** The description of a client for users and administrators. */
 export type DescribedClient = ClientMetadata & {
   readonly id: string;
   readonly registration: ClientRegistration;
@@ -33,16 +33,16 @@ export type OAuthClient = DescribedClient & {
   readonly secret_hash: Buffer | null;
   readonly created_at: Date;
   readonly updated_at: Date;
-  /** Whether its document need not be read again. */
+  /** True if its document need not be read again. */
   readonly is_fresh: boolean;
 };
 
-/** The secret is shown once; null for an application that cannot keep one. */
+/** A registered client. The secret is shown once; null for an application that cannot keep one. */
 type RegisteredClient = { readonly client: OAuthClient; readonly secret: string | null };
 
 type NewClient = ClientMetadata & {
   readonly registration: ClientRegistration;
-  /** Without it, the client gets an id. */
+  /** The id; if it is missing, the client gets a new one. */
   readonly id?: string;
   readonly fresh_until?: Date;
 };
@@ -53,9 +53,9 @@ export type ClientStore = {
     page: number,
     perPage: number,
   ): Promise<{ readonly total: number; readonly clients: readonly OAuthClient[] }>;
-  /** Registers it with a new secret, if it can keep one, or replaces the one with this id. */
+  /** Registers the client with a new secret, if it can keep one, or replaces the client with this id. */
   register(client: NewClient, clientInfo: ClientInfo): Promise<RegisteredClient>;
-  /** Keeps the secret. */
+  /** Changes the client, but keeps its secret. */
   change(client: OAuthClient, clientInfo: ClientInfo): Promise<OAuthClient>;
   removeClient(id: string, clientInfo: ClientInfo): Promise<boolean>;
 };

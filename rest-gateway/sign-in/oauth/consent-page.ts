@@ -29,7 +29,7 @@ type ConsentServices = OAuthServices & { readonly csrf: CsrfProtection };
 const SECONDS_PER_DAY = 86_400;
 
 /**
- * The page where the user decides about a request for access. It cannot be framed, and its form has the token of the session:
+ * Routes for the page where the user decides about a request for access. It cannot be framed, and its form has the token of the session:
  * no other page can decide in the user's name.
  */
 export function consentRoutes(services: ConsentServices): GatewayRoutes {
@@ -103,7 +103,7 @@ ${signOutForm(session)}`;
   return { title: "Give access to your account?", content, formTargets: [formActionSource(request.redirect_uri)] };
 }
 
-/** Who vouches for the name, and where the browser goes next: anybody can choose any name. */
+/** Shows the source of the name, and the target of the redirect, since anybody can choose any name. */
 function originOf({ client, request }: Decision): Html {
   const { protocol, hostname, host } = new URL(request.redirect_uri);
   const isLocal = protocol === "http:";

@@ -9,7 +9,7 @@ export type Decision = OpenedAuthorization & {
   readonly user: UserJson;
 };
 
-/** What the user of a signed-in request decides about; throws 404, or 403 for an account that may not grant anything. */
+/** Opens the request that the signed-in user decides about; throws 404, or 403 for an account that may not grant anything. */
 export async function openDecision(
   id: string,
   userId: string,
@@ -25,7 +25,7 @@ export async function openDecision(
   return { ...opened, user };
 }
 
-/** Returns the address of the application, with the code. */
+/** Approves the request. Returns the address of the application, with the code. */
 export async function approve(
   { request }: Decision,
   approval: Approval,
@@ -37,7 +37,7 @@ export async function approve(
   return toRedirectAddress(request, accounts.oauthTokens.issuer(), { code });
 }
 
-/** Returns the address of the application, with the refusal. */
+/** Denies the request. Returns the address of the application, with the refusal. */
 export async function deny(
   { request }: Decision,
   userId: string,

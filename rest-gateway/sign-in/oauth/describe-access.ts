@@ -11,7 +11,7 @@ const WRITES = [
   ["delete", "delete"],
 ] as const;
 
-/** In plain words, what the scopes allow an application that acts as a user of this role. */
+/** Describes in plain words the access that the scopes give an application that acts as a user of this role. */
 export function describeAccess(scopes: readonly string[], role: string, catalog: Catalog): readonly DescribedAccess[] {
   const data = scopes.flatMap((scope) => parseDataScope(scope) ?? []);
   const has = (action: string) => data.some((scope) => scope.action === action && scope.table === null);

@@ -5,7 +5,7 @@ import { type GatewayRoutes, jsonResponse } from "#http";
 import { AUTH_METHODS, GRANT_TYPES, SECRET_METHODS } from "./client-store.ts";
 import { supportedScopes } from "./scopes.ts";
 
-/** The endpoints, below the public address. */
+/** The path of the endpoints, below the public address. */
 const OAUTH_PREFIX = "/auth/v1/oauth";
 
 /** The resources that tokens are issued for, as paths below the public address. */
@@ -18,7 +18,7 @@ type MetadataOptions = {
   readonly config: Pick<Config, "oauthDynamicRegistration" | "oauthClientDocuments" | "mcp">;
 };
 
-/** Where clients find out how to get a token: RFC 9728 (resources), RFC 8414 (the server), OpenID Connect Discovery. */
+/** Routes by which clients discover how to get a token: RFC 9728 (resources), RFC 8414 (the server), OpenID Connect Discovery. */
 export function metadataRoutes({ tokens, config }: MetadataOptions): GatewayRoutes {
   const scopes = supportedScopes(tokens.canBeVerified);
   const respond = (describe: () => object) => ({ GET: () => jsonResponse(200, describe(), CACHE_FIVE_MINUTES) });
@@ -36,12 +36,12 @@ export function metadataRoutes({ tokens, config }: MetadataOptions): GatewayRout
   return {
     ...Object.fromEntries(resources),
     "/.well-known/oauth-authorization-server": server,
-    // ID tokens that are signed with a secret could be verified by nobody.
+    // Nobody could verify ID tokens that are signed with a secret.
     ...(tokens.canBeVerified && { "/.well-known/openid-configuration": server }),
   };
 }
 
-/** Agents request all that is named, so scopes about the user are not. */
+/** The scopes for agents, which request all that are named, so scopes about the user are left out. */
 const agentScopes = ({ mcp }: Pick<Config, "mcp">) => (mcp === "write" ? ["read", "write"] : ["read"]);
 
 function describeServer(

@@ -1,6 +1,6 @@
 import { errorHeaders, type GatewayResponse, HttpError, jsonResponse } from "#http";
 
-/** Codes of RFC 6749, 6750, 7009, 7591 and 8707. */
+/** The codes of RFC 6749, 6750, 7009, 7591 and 8707. */
 type OAuthErrorCode =
   | "invalid_client"
   | "invalid_client_metadata"
@@ -23,12 +23,12 @@ export class OAuthError extends HttpError {
   }
 }
 
-/** Of a client that is unknown, or does not prove to be the one that it says. */
+/** The error for a client that is unknown, or does not prove its identity. */
 export function invalidClient(message: string): OAuthError {
   return new OAuthError("invalid_client", message, { status: 401 });
 }
 
-/** Runs a handler whose errors have OAuth's format. Others, such as of limits, have that of `/auth/v1`. */
+/** Runs a handler whose errors have OAuth's format. Other errors, such as those of limits, have the format of `/auth/v1`. */
 export async function withOAuthErrors(handle: () => Promise<GatewayResponse>): Promise<GatewayResponse> {
   try {
     return await handle();

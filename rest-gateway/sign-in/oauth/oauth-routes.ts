@@ -5,7 +5,7 @@ import { metadataRoutes } from "./metadata-routes.ts";
 import type { OAuthServices } from "./oauth-services.ts";
 import { oauthTokenRoutes } from "./token-routes.ts";
 
-/** The endpoints of the authorization server for applications, below `/auth/v1`; nothing unless OAUTH_SERVER is on. */
+/** Routes for applications at the authorization server, below `/auth/v1`; none unless OAUTH_SERVER is on. */
 export function oauthRoutes(services: OAuthServices): PatternRoutes {
   if (!services.config.oauthServer) return {};
   return {
@@ -14,7 +14,7 @@ export function oauthRoutes(services: OAuthServices): PatternRoutes {
   };
 }
 
-/** Its page, and where clients find it. */
+/** Routes for the server's page, and for the documents by which clients find it. */
 export function oauthPages(services: OAuthServices & { readonly csrf: CsrfProtection }): GatewayRoutes {
   const { accounts, config } = services;
   if (!config.oauthServer) return {};

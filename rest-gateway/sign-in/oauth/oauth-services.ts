@@ -16,13 +16,13 @@ export type OAuthConfig = Pick<
   | "mcp"
 >;
 
-/** What the routes and pages of the authorization server use. */
+/** The dependencies of the authorization server's routes and pages. */
 export type OAuthServices = {
   readonly accounts: Accounts;
   readonly authenticator: Authenticator;
   readonly catalog: () => Catalog;
   readonly config: OAuthConfig;
   readonly oauthStore: OAuthStore;
-  /** For registrations, and for documents of clients that are fetched. */
+  /** Limits registrations, and documents of clients that are fetched. */
   readonly limitExpensive: LimitExpensiveRequest;
 };

@@ -3,13 +3,13 @@ import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "#accounts
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { type ClientStore, type DescribedClient, makeClientStore } from "./client-store.ts";
 
-/** A request of an application for access (RFC 6749 §4.1.1), checked. */
+/** A validated request of an application for access (RFC 6749 §4.1.1). */
 export type AuthorizationRequest = {
   readonly client_id: string;
   readonly redirect_uri: string;
   readonly scopes: readonly string[];
   readonly resource: string;
-  /** PKCE, by S256. */
+  /** The challenge of PKCE, by S256. */
   readonly challenge: string;
   readonly state: string | null;
   readonly nonce: string | null;
@@ -22,7 +22,7 @@ type PendingAuthorization = AuthorizationRequest & { readonly id: string };
 export type OpenedAuthorization = {
   readonly request: PendingAuthorization;
   readonly client: DescribedClient;
-  /** Whether nobody has to be asked: the same was granted to this application, which keeps a secret. */
+  /** True if the user need not be asked: the same was granted to this application, which keeps a secret. */
   readonly isGranted: boolean;
 };
 
@@ -47,7 +47,7 @@ type CodeExchange = {
   readonly challenge: string;
 };
 
-/** A sign-in that an application holds: what it was granted, the claims of its user, and its next refresh token. */
+/** A sign-in that an application holds: its grant, the claims of its user, and its next refresh token. */
 export type OAuthSession = {
   readonly grant: OAuthGrant;
   readonly claims: SessionClaims;
@@ -75,20 +75,20 @@ type LiveSession = { readonly userId: string; readonly scopes: readonly string[]
 /** Signs tokens in the transaction that stores the refresh token. */
 type SignTokens<T> = (client: Parameters<Parameters<AsOwner>[0]>[0], session: OAuthSession) => Promise<T>;
 
-/** How a token is found: by itself, if it is a refresh token, or by the session that an access token names. */
+/** A reference to a token: the refresh token itself, or the session that an access token names. */
 export type TokenReference = { readonly refreshToken: string } | { readonly sessionId: string };
 
 /** Clients, requests for access, grants and the sign-ins of applications. The rules are functions of the schema `auth`. */
 export type OAuthStore = ClientStore & {
   begin(request: AuthorizationRequest, clientInfo: ClientInfo): Promise<string>;
-  /** Null if it has expired, is decided, or was opened by another user before. */
+  /** Opens a request; null if it has expired, is decided, or was opened by another user before. */
   open(id: string, userId: string): Promise<OpenedAuthorization | null>;
-  /** The code for the application; null if the user may not decide. */
+  /** Returns the code for the application; null if the user may not decide. */
   approve(id: string, approval: Approval, grantDays: number, clientInfo: ClientInfo): Promise<string | null>;
   deny(id: string, userId: string): Promise<boolean>;
-  /** Null if the code is refused. */
+  /** Exchanges a code; null if the code is refused. */
   exchange<T>(exchange: CodeExchange, clientInfo: ClientInfo, sign: SignTokens<T>): Promise<T | null>;
-  /** Null if the token is refused. */
+  /** Refreshes a session; null if the token is refused. */
   refresh<T>(token: string, clientId: string, clientInfo: ClientInfo, sign: SignTokens<T>): Promise<T | null>;
   findSession(clientId: string, reference: TokenReference): Promise<LiveSession | null>;
   revoke(clientId: string, reference: TokenReference, clientInfo: ClientInfo): Promise<void>;
@@ -96,9 +96,9 @@ export type OAuthStore = ClientStore & {
   withdraw(userId: string, clientId: string, clientInfo: ClientInfo): Promise<boolean>;
 };
 
-/** Between the request of the application and the decision of the user, in seconds. */
+/** The seconds between the request of the application and the decision of the user. */
 const AUTHORIZATION_SECONDS = 600;
-/** Between the decision and the exchange of the code. */
+/** The seconds between the decision and the exchange of the code. */
 const CODE_SECONDS = 120;
 
 const OPEN = `
@@ -171,7 +171,7 @@ export function makeOAuthStore(asOwner: AsOwner): OAuthStore {
   };
 }
 
-/** A refusal is committed, too: it may have ended the sign-in of a stolen token. */
+/** Continues a session. A refusal is committed, too: it may have ended the sign-in of a stolen token. */
 function continueSession<T>(
   asOwner: AsOwner,
   [text, clientInfo, values]: readonly [string, ClientInfo, readonly unknown[]],

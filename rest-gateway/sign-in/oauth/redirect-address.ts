@@ -2,7 +2,7 @@ import type { AuthorizationRequest } from "./oauth-store.ts";
 
 type Parameters = Readonly<Record<string, string | null>>;
 
-/** The address of the application, with what the server or the user has decided (RFC 6749 §4.1.2, RFC 9207). */
+/** Returns the address of the application, with the decision of the server or the user (RFC 6749 §4.1.2, RFC 9207). */
 export function toRedirectAddress(
   { redirect_uri, state }: Pick<AuthorizationRequest, "redirect_uri" | "state">,
   issuer: string,
@@ -11,7 +11,7 @@ export function toRedirectAddress(
   return withParameters(redirect_uri, { ...answer, state, iss: issuer });
 }
 
-/** Keeps the text of the address, which the application may compare. */
+/** Adds parameters, but keeps the text of the address, which the application may compare. */
 export function withParameters(address: string, parameters: Parameters): string {
   const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== null);
   const separator = !address.includes("?") ? "?" : /[?&]$/.test(address) ? "" : "&";

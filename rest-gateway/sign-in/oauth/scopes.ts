@@ -1,19 +1,19 @@
-/** Scopes of OpenID Connect, which say what the application learns about the user. */
+/** Scopes of OpenID Connect, which define the claims about the user. */
 const IDENTITY_SCOPES = ["openid", "profile", "email", "phone", "offline_access"] as const;
 
-/** Access to data: all that the user may read or change, or one table of it. */
+/** The scope of access to data: all data of the user, or one table of it. */
 const DATA_SCOPE = /^(?:read|write)(?::[\w$.-]{1,128})?$/;
 
-/** Without a request for other scopes. */
+/** The scopes of a request without scopes. */
 const DEFAULT_SCOPES: readonly string[] = ["read"];
 const MAX_SCOPES = 100;
 
-/** The scopes that the metadata names; those of single tables are not listed. */
+/** Returns the scopes that the metadata names; those of single tables are not listed. */
 export function supportedScopes(hasOpenId: boolean): readonly string[] {
   return ["read", "write", ...IDENTITY_SCOPES.filter((scope) => hasOpenId || scope !== "openid")];
 }
 
-/** The known scopes of a request, each once; none if nothing is left. Unknown ones are ignored, as the specification allows. */
+/** Returns the known scopes of a request, each once; none if nothing is left. Unknown ones are ignored, as the specification allows. */
 export function readScopes(text: string | null, allowed: string | null, hasOpenId: boolean): readonly string[] {
   const supported = new Set<string>(supportedScopes(hasOpenId));
   const registered = allowed === null ? null : new Set(allowed.split(" "));
@@ -23,7 +23,7 @@ export function readScopes(text: string | null, allowed: string | null, hasOpenI
   return [...new Set(requested)].filter((scope) => isKnown(scope) && mayRequest(scope)).slice(0, MAX_SCOPES);
 }
 
-/** `read:films` → the action and the table; null for scopes about the user. */
+/** Parses `read:films` to the action and the table; null for scopes about the user. */
 export function parseDataScope(
   scope: string,
 ): { readonly action: "read" | "write"; readonly table: string | null } | null {

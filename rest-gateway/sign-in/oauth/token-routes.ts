@@ -20,7 +20,7 @@ type ClientRequest = {
 const VERIFIER = /^[\w.~-]{43,128}$/;
 const JWT_SHAPE = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** The endpoints that applications call without a browser. */
+/** Routes that applications call without a browser. */
 export function oauthTokenRoutes(services: OAuthServices): PatternRoutes {
   const forClients = (handle: (request: ClientRequest) => Promise<GatewayResponse>) => (request: MatchedRequest) =>
     withOAuthErrors(async () => {
@@ -77,7 +77,7 @@ async function exchange(
     redirectUri: parameters.get("redirect_uri") ?? "",
     challenge: hash("sha256", verifier, "base64url"),
   };
-  // Without the address of the application: a network where the user has signed in may try more passwords.
+  // The address of the application is left out, since it would allow more password attempts from a network where the user has signed in.
   const clientInfo = { ...clientInfoOf(request), address: null };
   const body = await store.exchange(submitted, clientInfo, sign);
   if (body) return body;
@@ -95,7 +95,7 @@ async function refresh(
   throw new OAuthError("invalid_grant", "The refresh token is wrong, used, or expired: ask the user again.");
 }
 
-/** Tokens are for the resource that the user has approved, and for no more scopes. Throws before anything is committed. */
+/** Restricts tokens to the resource that the user has approved, and to no more scopes. Throws before anything is committed. */
 function restrictTarget(parameters: URLSearchParams, session: OAuthSession): OAuthSession {
   const { grant } = session;
   const resources = parameters.getAll("resource").map((each) => resourceAddress(each, ""));
@@ -132,7 +132,7 @@ async function toTokenResponse(
   };
 }
 
-/** What the application may know of the user, by its scopes. Addresses and numbers are empty until they are proved. */
+/** Returns the claims about the user that the scopes allow. Addresses and numbers are empty until they are proved. */
 function profileClaims(claims: Claims, scopes: readonly string[]): AccessClaims {
   const has = (scope: string) => scopes.includes(scope);
   const { name, email, phone } = claims;
@@ -143,7 +143,7 @@ function profileClaims(claims: Claims, scopes: readonly string[]): AccessClaims 
   };
 }
 
-/** OpenID Connect Core §5.3, with a token for any of our resources. */
+/** Reads user info (OpenID Connect Core §5.3), with a token for any of our resources. */
 async function readUserInfo(request: MatchedRequest, { authenticator }: OAuthServices): Promise<GatewayResponse> {
   const { authorization } = request.headers;
   if (!/^bearer\s+\S/i.test(authorization ?? "")) throw unauthorized("Send the access token.");
@@ -163,7 +163,7 @@ function unauthorized(message: string): OAuthError {
   return new OAuthError("invalid_token", message, { status: 401, headers });
 }
 
-/** Null if the token is not valid. */
+/** Verifies an access token; null if it is invalid. */
 async function verifyAccessToken(
   authorization: string,
   authenticator: OAuthServices["authenticator"],
@@ -176,7 +176,7 @@ async function verifyAccessToken(
   }
 }
 
-/** RFC 7662, for clients with a secret, about their own tokens. */
+/** Introspects a token (RFC 7662), for clients with a secret, about their own tokens. */
 async function introspect({ client, parameters }: ClientRequest, services: OAuthServices): Promise<GatewayResponse> {
   if (client.secret_hash === null)
     throw new OAuthError("invalid_client", "Only clients with a secret may ask.", { status: 401 });
@@ -198,7 +198,7 @@ async function introspect({ client, parameters }: ClientRequest, services: OAuth
   });
 }
 
-/** Which sign-in of the client a token belongs to; null for an access token that is invalid, or of another client. */
+/** Finds the client's sign-in that a token belongs to; null for an access token that is invalid, or of another client. */
 async function findReference(
   parameters: URLSearchParams,
   client: OAuthClient,

@@ -13,13 +13,12 @@ import type { LimitedAuthDependencies, RequestSession } from "#rest-gateway/auth
 import { ApiError, fieldErrorsOf, showHiddenCharacters } from "#runtime";
 import { readForm } from "../request/read-body.ts";
 
-/** A page with a form. */
 export type FormPage = {
   show(values: URLSearchParams, rejected: RejectedForm | null): PageContent | Promise<PageContent>;
   submit(values: URLSearchParams, request: GatewayRequest): Promise<GatewayResponse>;
 };
 
-/** GET and POST handlers of a form page. A rejected form is shown again with the error. */
+/** Returns GET and POST handlers of a form page. A rejected form is shown again with the error. */
 export function formHandlers(
   { show, submit: handleSubmit }: FormPage,
   { render, csrf }: Pick<PageDependencies, "render" | "csrf">,
@@ -38,7 +37,7 @@ export function formHandlers(
   };
 }
 
-/** The page again, with the error and its status. */
+/** Renders the page again, with the error and its status. */
 export async function renderRejected(
   thrown: unknown,
   values: URLSearchParams,
@@ -57,7 +56,7 @@ function toFormError(thrown: unknown): HttpError {
   return error;
 }
 
-/** A name that somebody else has chosen: it does not change the order of the text around it. */
+/** Returns a name that somebody else has chosen, so that it does not change the order of the text around it. */
 export function isolatedName(name: string): Html {
   return html`<bdi>${showHiddenCharacters(name)}</bdi>`;
 }
@@ -79,11 +78,11 @@ export type HtmlForm = {
   readonly fields: readonly FormField[];
   readonly hidden?: Readonly<Record<string, string | null>>;
   readonly button: string;
-  /** Whether the first field to fill in has the focus; default: yes. */
+  /** True if the first field to fill in has the focus; the default is true. */
   readonly takesFocus?: boolean;
 };
 
-/** The submitted values and the error. */
+/** A form with the submitted values and the error. */
 export type RejectedForm = { readonly values: URLSearchParams; readonly error: HttpError };
 
 /** Renders a form without scripts. Faults appear at their fields, also for screen readers; passwords are never sent back. */
@@ -117,7 +116,7 @@ export function hiddenInputs(hidden: Readonly<Record<string, string | null>>): H
   );
 }
 
-/** The hidden fields of a form of a signed-in user. */
+/** Returns the hidden fields of a form of a signed-in user. */
 export function hiddenFields({ id }: RequestSession, others: Readonly<Record<string, string>> = {}) {
   return { csrf: csrfTokenOf(id), ...others };
 }
@@ -155,7 +154,6 @@ function renderField(
       </div>`;
 }
 
-/** A provider that a page leads to. */
 export type ProviderLink = { readonly name: string; readonly title: string };
 
 /** The dependencies of the sign-in pages. */
@@ -167,7 +165,7 @@ export type PageDependencies = Pick<LimitedAuthDependencies, "accounts" | "csrf"
   readonly readTarget: (text: string | null) => string | null;
 };
 
-/** Where a form may redirect to, in a page's policy. A scheme of an app has no origin, and the policy knows no IPv6 addresses. */
+/** Returns the source for `form-action` in a page's policy. A scheme of an app has no origin, and the policy has no IPv6 addresses. */
 export function formActionSource(address: string): string {
   const { origin, protocol, hostname } = new URL(address);
   return origin === "null" || hostname.startsWith("[") ? protocol : origin;

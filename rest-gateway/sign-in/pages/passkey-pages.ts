@@ -8,7 +8,7 @@ import { PASSKEY_SIGN_IN_PATH, redirectSignedIn, SIGN_IN_PATH, withRedirect } fr
 
 const SCRIPT = readFileSync(join(import.meta.dirname, "use-passkey.js"), "utf8");
 
-/** Two submissions: the first requests a passkey, and the script of that page submits it. */
+/** A page with two submissions: the first requests a passkey, and the script of that page submits it. */
 export function passkeySignInPage({
   accounts: { passkeys, sessions },
   readTarget,
@@ -56,7 +56,7 @@ type PasskeyForm = {
   readonly hidden: Readonly<Record<string, string | null>>;
 };
 
-/** A page whose script asks the authenticator at once: `create` for a new passkey, `get` for one that exists. */
+/** A page whose script calls the authenticator at once: `create` for a new passkey, `get` for one that exists. */
 export function passkeyRequestPage(
   { title, action, hidden }: PasskeyForm,
   step: "create" | "get",
@@ -72,7 +72,7 @@ ${hiddenInputs({ ...hidden, challenge: challengeId, credential: "" })}
   return { title, content, script: SCRIPT };
 }
 
-/** Null if the form contains none: it requests a passkey. */
+/** Reads the response; null if the form contains none, because it requests a passkey. */
 export function readPasskeyResponse(values: URLSearchParams): { challengeId: string; credential: unknown } | null {
   const credential = values.get("credential") ?? "";
   if (credential === "") return null;

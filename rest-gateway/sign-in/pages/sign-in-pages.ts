@@ -132,7 +132,7 @@ function codePage({ accounts: { mfaLogin, sessions }, readTarget }: PageDependen
   };
 }
 
-/** A passkey proves both factors. */
+/** A button for a passkey, which proves both factors. */
 function passkeyButton(target: string | null): Html {
   return html`<form method="post" action="${PASSKEY_SIGN_IN_PATH}">${hiddenInputs({ redirect_to: target })}
 <button type="submit" class="button">Sign in with a passkey</button></form>`;
@@ -181,7 +181,7 @@ export function continuePage(address: string): PageContent {
   return { title: "One moment", content, headers: { Refresh: `0; url=${address}` } };
 }
 
-/** The response of a page that needs a session. The browser comes back to it after the sign-in. */
+/** Returns the response of a page that needs a session. The browser returns to it after the sign-in. */
 export function leadToSignIn(
   { path, rawQuery, headers }: GatewayRequest,
   render: PageDependencies["render"],
@@ -192,7 +192,6 @@ export function leadToSignIn(
   return seeOther(withRedirect(SIGN_IN_PATH, address));
 }
 
-/** Adds the redirect to a path. */
 export function withRedirect(path: string, target: string | null): string {
   return target === null ? path : `${path}?${new URLSearchParams({ redirect_to: target })}`;
 }
@@ -207,7 +206,7 @@ export function readPageRedirect(text: string | null, siteUrl: string, allowed: 
   return isPath ? pathname + search + hash : target;
 }
 
-/** The pending login, between password and code. */
+/** Reads the cookie of the pending login, between password and code. */
 function readPendingCookie({ cookie }: RequestHeaders): string | null {
   return readCookie(cookie, PENDING_COOKIE);
 }

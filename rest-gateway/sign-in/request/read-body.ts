@@ -2,7 +2,7 @@ import { type BodyLimit, type GatewayRequest, HttpError } from "#http";
 import type { FieldError } from "#runtime";
 import { findUnstorable, isJsonObject, parseJsonExactly } from "#runtime/json";
 
-/** Enough for names, passwords, tokens and SAML assertions. The caller is not authenticated yet. */
+/** The limit of bodies, which is enough for names, passwords, tokens and SAML assertions. The caller is not authenticated yet. */
 const SIGN_IN_BODY: BodyLimit = { bytes: 64 * 1024, isAnonymous: true };
 
 const FORM_TYPE = "application/x-www-form-urlencoded";
@@ -27,7 +27,7 @@ export const OPTIONAL_BOOLEAN: BodyField<boolean | null> = {
   accepts: (value) => typeof value === "boolean",
   message: "Send true or false.",
 };
-/** For a column of type `integer`: a larger value would raise a Postgres error. */
+/** A field for a column of type `integer`: a larger value would raise a Postgres error. */
 export const INTEGER: BodyField<number> = {
   isRequired: true,
   accepts: isInteger,
@@ -41,8 +41,8 @@ export const OPTIONAL_WHOLE_NUMBER: BodyField<number | null> = {
 export const OPTIONAL_INTEGER: BodyField<number | null> = { ...INTEGER, isRequired: false };
 
 /**
- * Reads the fields of a JSON body and reports all faults together. A missing optional field is null. Where a field is missing or
- * unreadable, `findFaults` says what is wrong with the others.
+ * Reads the fields of a JSON body and reports all faults together. A missing optional field is null. If a field is missing or
+ * unreadable, `findFaults` returns the faults of the others.
  */
 export async function readFields<Shape extends Readonly<Record<string, BodyField<unknown>>>>(
   request: GatewayRequest,
@@ -72,7 +72,7 @@ function valuesOf(fields: readonly { readonly name: string; readonly value: unkn
   return Object.fromEntries(fields.map(({ name, value }) => [name, value]));
 }
 
-/** Some error formats contain only the message, so it lists all faults. */
+/** Makes the error. Some error formats contain only the message, so it lists all faults. */
 function fieldsError(isMissingOnly: boolean, faults: readonly FieldError[], others: readonly FieldError[]): HttpError {
   const names = faults.map(({ field }) => field).join(", ");
   const rest = others.map(({ field, message }) => ` ${field}: ${message}`).join("");
@@ -100,7 +100,7 @@ export async function readJsonObject(
   throw new HttpError(400, "VALIDATION_ERROR", "The body must be a JSON object.");
 }
 
-/** The parser's message is omitted, because it quotes the body, which may contain a password. */
+/** Parses the body. The parser's message is omitted, because it quotes the body, which may contain a password. */
 function parseJsonBody(bytes: Buffer): unknown {
   try {
     return parseJsonExactly(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
@@ -109,7 +109,6 @@ function parseJsonBody(bytes: Buffer): unknown {
   }
 }
 
-/** Reads a submitted form. */
 export async function readForm(request: GatewayRequest): Promise<URLSearchParams> {
   const [type = ""] = (request.headers["content-type"] ?? "").split(";");
   if (type.trim().toLowerCase() !== FORM_TYPE) {

@@ -8,13 +8,13 @@ const CHUNK_LINE = /^([0-9a-f]{1,12})(?:;chunk-signature=([0-9a-f]{64}))?$/i;
 const TRAILER_SIGNATURE = "x-amz-trailer-signature";
 
 type AwsChunkedOptions = {
-  /** Null: chunks are not signed. */
+  /** Verifies chunks; null if they are not signed. */
   readonly signature: ChunkSignature | null;
-  /** Takes what follows the last chunk, in lower case. */
+  /** Receives the trailers after the last chunk, with names in lower case. */
   readonly onTrailer: (name: string, value: string) => void;
 };
 
-/** The content of a body in `aws-chunked`. Throws at the end of a chunk whose signature is not that of its bytes. */
+/** Decodes a body in `aws-chunked`. Throws at the end of a chunk whose signature does not match its bytes. */
 export async function* decodeAwsChunked(
   body: AsyncIterable<Buffer>,
   { signature, onTrailer }: AwsChunkedOptions,
@@ -62,7 +62,7 @@ async function readTrailers(
   }
 }
 
-/** Lines and counted bytes of a body. */
+/** Reads lines and counted bytes of a body. */
 class BodyReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);
@@ -71,7 +71,7 @@ class BodyReader {
     this.#chunks = body[Symbol.asyncIterator]();
   }
 
-  /** Null at the end of the body. */
+  /** Reads a line; null at the end of the body. */
   async readLine(): Promise<string | null> {
     for (;;) {
       const end = this.#rest.indexOf("\r\n");

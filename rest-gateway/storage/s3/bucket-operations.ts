@@ -3,7 +3,7 @@ import { readPayload } from "./payload.ts";
 import { bucketOf, countOf, type S3Handler } from "./s3-request.ts";
 import { xmlResponse } from "./write-xml.ts";
 
-/** The region is not used. */
+/** The limit of a bucket configuration, whose region is not used. */
 const MAX_CONFIGURATION_BYTES = 64 * 1024;
 
 export const listBuckets: S3Handler = async ({ rows, query }) => {

@@ -5,7 +5,7 @@ import { s3Error } from "./s3-error.ts";
 
 type Checksum = {
   update(data: Buffer): void;
-  /** As base64. */
+  /** Returns the checksum as base64. */
   digest(): string;
 };
 
@@ -14,7 +14,7 @@ type Algorithm = { readonly bytes: number; readonly open: () => Checksum | Promi
 export const CHECKSUM_PREFIX = "x-amz-checksum-";
 export const CONTENT_MD5 = "content-md5";
 
-/** Polynomials, with their bits reversed. */
+/** The polynomials, with their bits reversed. */
 const CASTAGNOLI = 0x82f63b78;
 const NVME = "9a6c9329ac4bc9b5";
 
@@ -31,7 +31,7 @@ const ALGORITHMS = {
   xxhash128: { bytes: 16, open: () => openWasm(({ createXXHash128 }) => createXXHash128()) },
 } satisfies Record<string, Algorithm>;
 
-/** By the header or trailer that has the checksum. */
+/** The algorithms by the header or trailer of the checksum. */
 export const CHECKSUMS: ReadonlyMap<string, Algorithm> = new Map([
   [CONTENT_MD5, ALGORITHMS.md5],
   ...Object.entries(ALGORITHMS).map(([name, algorithm]) => [CHECKSUM_PREFIX + name, algorithm] as const),
@@ -56,7 +56,7 @@ function openCrc32(): Checksum {
   };
 }
 
-/** Loaded with the first checksum that Node does not compute. */
+/** Opens a checksum that Node does not compute; the library is loaded with the first one. */
 async function openWasm(create: (library: typeof import("hash-wasm")) => Promise<IHasher>): Promise<Checksum> {
   const hasher = await create(await import("hash-wasm"));
   hasher.init();

@@ -2,11 +2,11 @@ import { matchesTag } from "#http";
 import { s3Error } from "./s3-error.ts";
 import { headerOf, type S3Request } from "./s3-request.ts";
 
-/** Which object a write may replace. */
+/** The condition under which a write may replace an object. */
 export type WriteCondition = {
-  /** Only if there is none. */
+  /** True if the object must not exist. */
   readonly isNew: boolean;
-  /** Only if it has this content; null: any. */
+  /** The content that the object must have; null for any. */
   readonly tag: string | null;
 };
 

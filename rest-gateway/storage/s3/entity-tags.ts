@@ -3,16 +3,16 @@ import type { ObjectAddress, ObjectRow, UploadPart } from "../object-rows.ts";
 import { s3Error } from "./s3-error.ts";
 import type { S3Request } from "./s3-request.ts";
 
-/** As S3: the MD5 of an upload, or that of the MD5s of its parts, with their number. */
+/** The tag of S3: the MD5 of an upload, or that of the MD5s of its parts, with their number. */
 const MD5_TAG = /^"[0-9a-f]{32}(-\d+)?"$/;
 
-/** Objects that were uploaded by other ways are known by the SHA-256 of their content. */
+/** Returns the tag. Objects that were uploaded by other ways have the SHA-256 of their content. */
 export function tagOf({ content, metadata }: Pick<ObjectRow, "content" | "metadata">): string {
   const tag = metadata?.eTag;
   return tag !== undefined && MD5_TAG.test(tag) ? tag : `"${content}"`;
 }
 
-/** The content of the object with this tag; the tag if there is none, which no content has. */
+/** Finds the content of the object with this tag; the tag itself if there is none, since no content has that hash. */
 export async function findTaggedContent(
   { rows }: S3Request,
   { bucket, name }: ObjectAddress,
@@ -23,7 +23,7 @@ export async function findTaggedContent(
   return row?.content && tagOf(row) === `"${tag}"` ? row.content : tag;
 }
 
-/** A part as the client names it: by the MD5 that its upload was answered with, or by the SHA-256 that lists show. */
+/** A part with the client's name for it: the MD5 in the response to its upload, or the SHA-256 that lists show. */
 export type NamedPart = UploadPart & { readonly tag: string };
 
 export function mayNamePart(tag: string, { content }: UploadPart): boolean {

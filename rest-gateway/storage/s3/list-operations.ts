@@ -76,7 +76,7 @@ function shownObject(object: ObjectRow, shown: (key: string) => string, hasOwner
   };
 }
 
-/** How the client wants keys: as they are, or percent-encoded. */
+/** Returns the conversion of keys that the client requests: none, or percent-encoding. */
 export function keyWriter(query: URLSearchParams): (key: string) => string {
   return query.get("encoding-type") === "url" ? encodeKey : (key) => key;
 }

@@ -22,7 +22,7 @@ import { writeDraft, writeTaggedDraft } from "./write-draft.ts";
 import { xmlResponse } from "./write-xml.ts";
 
 const MOST_PARTS = 10_000;
-/** Of a part that is not the last. */
+/** The minimum size of a part that is not the last. */
 const LEAST_PART_BYTES = 5 * 1024 * 1024;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -46,7 +46,7 @@ export const createMultipartUpload: S3Handler = async (request, { config }) => {
   return xmlResponse("InitiateMultipartUploadResult", { Bucket: address.bucket, Key: address.name, UploadId: id });
 };
 
-/** As of an upload in one request, which replaces what is there. */
+/** Returns the right to replace an object, as in an upload in one request. */
 function rightOf({ caller }: S3Request): UploadRight {
   return { owner: ownerOf(caller), replaces: true };
 }
@@ -81,7 +81,7 @@ export const uploadPart: S3Handler = async (request, services) => {
   return { status: 200, headers: { ...payload.checksums(), ETag: `"${md5}"` }, body: null };
 };
 
-/** Returns the MD5 of the part. */
+/** Keeps the part, and returns its MD5. */
 async function keepPart(
   request: S3Request,
   { id }: UnfinishedUpload,
@@ -108,7 +108,7 @@ async function keepPart(
   }
 }
 
-/** A part that is copied from an object. */
+/** Opens a part that is copied from an object. */
 async function openSource(request: S3Request, store: FileStore): Promise<Payload> {
   const source = await request.rows.find(readCopySource(request));
   const { content } = source;
@@ -212,7 +212,7 @@ export const completeMultipartUpload: S3Handler = async (sent, services): Promis
 };
 
 /**
- * The tag of the object that this upload has made, whose version is the id of the upload: a client that has missed the response
+ * Returns the tag of the object that this upload has made, whose version is the id of the upload: a client that has missed the response
  * completes it again.
  */
 async function findCompleted(request: S3Request): Promise<string> {
@@ -235,7 +235,7 @@ function describeCompleted(
   });
 }
 
-/** Those that the client names, which must be there as it names them. */
+/** Returns the parts that the client names, which must exist under these names. */
 async function chooseParts(request: S3Request, { id }: UnfinishedUpload): Promise<readonly NamedPart[]> {
   const named = elementsOf(await readXml(request, "CompleteMultipartUpload"), "Part").map((part) => ({
     number: Number(textOf(part, "PartNumber")),
@@ -258,7 +258,7 @@ function* readParts(parts: readonly NamedPart[], tags: PartTags, store: FileStor
   for (const part of parts) yield tags.read(part, readContent(part.content, null, store));
 }
 
-/** Who may go on with an upload in parts. */
+/** Identifies the callers who may continue an upload in parts. */
 function callerOf(caller: Caller): string {
   return `${caller.role} ${ownerOf(caller) ?? ""}`;
 }

@@ -1,10 +1,10 @@
 import { badDigest, CHECKSUM_PREFIX, CHECKSUMS } from "./checksums.ts";
 import type { S3Request } from "./s3-request.ts";
 
-/** By header: those of the object, where the body of the request is not the object. */
+/** The checksums of the object by header, if the body of the request is not the object. */
 type ObjectChecksums = ReadonlyMap<string, string>;
 
-/** The checksums of the object that the request completes, and the request without them. */
+/** Splits the checksums of the object that the request completes from the request. */
 export function takeObjectChecksums(request: S3Request): { request: S3Request; checksums: ObjectChecksums } {
   const isOfObject = (name: string) => name.startsWith(CHECKSUM_PREFIX) && CHECKSUMS.has(name);
   const entries = Object.entries(request.headers);
@@ -13,7 +13,7 @@ export function takeObjectChecksums(request: S3Request): { request: S3Request; c
   return { request: { ...request, headers }, checksums };
 }
 
-/** As elements of a response, with names like `ChecksumCRC32`. */
+/** Converts checksums to elements of a response, with names like `ChecksumCRC32`. */
 export function checksumElements(checksums: ObjectChecksums): Record<string, string> {
   const shown = [...checksums].map(([name, value]) => [
     `Checksum${name.slice(CHECKSUM_PREFIX.length).toUpperCase()}`,
@@ -38,7 +38,7 @@ export async function* checkParts(
   for (const check of checks) check.compare();
 }
 
-/** Of the bytes of the object, or, with the number of parts behind it, of the checksums of its parts. */
+/** Opens a check of the object's bytes, or, if a number of parts follows the value, of the checksums of its parts. */
 async function openCheck(name: string, value: string) {
   const { open } = CHECKSUMS.get(name)!;
   const isComposite = /-\d+$/.test(value);

@@ -6,7 +6,7 @@ import { s3Error } from "./s3-error.ts";
 import { headerOf, type S3Request } from "./s3-request.ts";
 
 const USER_PREFIX = "x-amz-meta-";
-/** As S3. */
+/** The limit of S3. */
 const MAX_USER_BYTES = 2048;
 
 type SentAbout = {
@@ -14,7 +14,7 @@ type SentAbout = {
   readonly userMetadata: Readonly<Record<string, string>>;
 };
 
-/** What the headers of a write say about the object. */
+/** Reads the headers of a write that describe the object. */
 export function readObjectHeaders(request: S3Request): SentAbout {
   const header = (name: string) => {
     const value = headerOf(request, request.query, name);
@@ -49,7 +49,7 @@ function readUserHeaders({ headers, query }: S3Request): Readonly<Record<string,
   });
   const bytes = sent.reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0);
   if (bytes > MAX_USER_BYTES) throw s3Error("MetadataTooLarge");
-  // Clients send other characters encoded (RFC 2047); what arrives as bytes is not kept.
+  // Clients encode other characters (RFC 2047); raw bytes are not kept.
   for (const [, value] of sent) if (value !== "") singleLine(value);
   return Object.fromEntries(sent);
 }

@@ -34,7 +34,7 @@ export const getObject: S3Handler = async (request, { store }) => {
   });
 };
 
-/** Of the whole content, for a client that asks for a checksum. */
+/** Returns the checksum of the whole content, for a client that requests it. */
 function checksumHeaders({ headers }: S3Request, { content }: ObjectRow): Record<string, string> {
   if (String(headers["x-amz-checksum-mode"]).toUpperCase() !== "ENABLED") return {};
   return {
@@ -43,7 +43,7 @@ function checksumHeaders({ headers }: S3Request, { content }: ObjectRow): Record
   };
 }
 
-/** A page keeps its type, which the sandbox of its headers makes harmless. */
+/** Returns the headers of a type. A page keeps its type, which the sandbox of its headers makes harmless. */
 function headersOfType(type: string): Record<string, string> {
   const headers = contentHeaders(type);
   return headers["Content-Security-Policy"] && headers["Content-Type"] === "text/plain"
@@ -63,7 +63,7 @@ async function findObject(request: S3Request): Promise<ObjectRow> {
   return row;
 }
 
-/** Throws 412 where a precondition does not hold; true: 304. */
+/** Returns true for 304. Throws 412 if a precondition does not hold. */
 function isUnchanged({ headers }: S3Request, { updated_at }: ObjectRow, tag: string): boolean {
   const changedAt = Math.floor(Date.parse(updated_at) / 1000) * 1000;
   if (headers["if-match"] !== undefined) {
@@ -129,14 +129,14 @@ export const copyObject: S3Handler = async (request) => {
   const replaced = await findTaggedContent(request, to, condition.tag);
   await rows.transact(async (run) => {
     await putObject(run, object, { content: replaced });
-    // Its size is known.
+    // The size is 0, because the content's size is known.
     await keepFile(run, content, 0);
     await nameContent(run, to, content);
   });
   return xmlResponse("CopyObjectResult", { ETag: tagOf(source), LastModified: metadata.lastModified });
 };
 
-/** What a copy with other headers does not keep. */
+/** The headers that a copy with other headers does not keep. */
 const NO_HEADERS = {
   cacheControl: undefined,
   contentDisposition: undefined,
@@ -165,7 +165,7 @@ export const deleteObjects: S3Handler = async (request) => {
   });
 };
 
-/** Returns those that the caller may read and not delete. What is not there counts as deleted. */
+/** Removes objects. Returns those that the caller may read but not delete. Missing ones count as deleted. */
 async function removeNames(request: S3Request, names: readonly string[]): Promise<readonly string[]> {
   const bucket = bucketOf(request);
   await request.rows.write<ObjectRow>(REMOVE_OBJECTS, [bucket, JSON.stringify(names)]);

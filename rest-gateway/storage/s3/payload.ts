@@ -6,14 +6,14 @@ import type { S3Request } from "./s3-request.ts";
 
 /** The body of a request. */
 export type Payload = {
-  /** Throws at its end unless it has the announced length and checksums. */
+  /** The content, which throws at its end unless it has the announced length and checksums. */
   readonly content: AsyncIterable<Buffer>;
   /** Throws unless the content is the one that was signed. */
   checkHash(sha256: string): void;
 };
 
 type CheckedPayload = Payload & {
-  /** Those that were compared, as headers of the response. */
+  /** Returns the checksums that were compared, as headers of the response. */
   checksums(): Record<string, string>;
 };
 
@@ -43,7 +43,7 @@ export function openPayload(request: S3Request, maxBytes: number): CheckedPayloa
   };
 }
 
-/** A small body as a whole. */
+/** Reads a small body as a whole. */
 export async function readPayload(request: S3Request, maxBytes: number): Promise<Buffer> {
   const payload = openPayload(request, maxBytes);
   const pieces: Buffer[] = [];
@@ -72,17 +72,17 @@ function announcedLength({ payload, headers }: S3Request): number | null {
 type Checks = {
   readonly computed: ReadonlySet<string>;
   readonly expected: Map<string, string>;
-  /** Announced trailers that have not come. */
+  /** Announced trailers that have not arrived. */
   readonly awaited: Set<string>;
 };
 
-/** Checksums that the headers have or announce. */
+/** Opens the checksums that the headers contain or announce. */
 function openChecks(request: S3Request): Checks {
   const computed = new Set<string>();
   const expected = new Map<string, string>();
   const awaited = announcedTrailers(request);
   for (const name of CHECKSUMS.keys()) {
-    // Not of the query: signers of addresses put the checksum of no body there.
+    // The query is not read, because signers of addresses put the checksum of an empty body there.
     const value = request.headers[name];
     if (typeof value === "string") expectChecksum(expected, name, value, "header");
     if (value !== undefined || awaited.has(name)) computed.add(name);

@@ -4,21 +4,21 @@ import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import { HttpError, type MatchedRequest } from "#http";
 import { s3Error } from "./s3-error.ts";
 
-/** By their names in lower case. */
+/** The fields by their names in lower case. */
 export type FormFields = ReadonlyMap<string, string>;
 
-/** A form up to its file: what follows the file is not read as a field, as at S3. */
+/** A form up to its file: later parts are not read as fields, as at S3. */
 export type PostForm = {
   readonly fields: FormFields;
-  /** As the client calls it; "" if it does not. */
+  /** The client's name for the file; "" if there is none. */
   readonly fileName: string;
-  /** Throws at its end unless the form was complete. */
+  /** The content, which throws at its end unless the form was complete. */
   readonly content: AsyncIterable<Buffer>;
-  /** The rest of a refused form is not read. */
+  /** Stops reading the rest of a refused form. */
   stop(): void;
 };
 
-/** As at S3, of all fields: nobody knows yet who sends them. */
+/** The limit of all fields, as at S3: the sender is not known yet. */
 const MAX_FIELD_BYTES = 20 * 1024;
 const LIMITS = { fields: 100, fieldNameSize: 200, fieldSize: MAX_FIELD_BYTES, files: 1, parts: 101, headerPairs: 50 };
 

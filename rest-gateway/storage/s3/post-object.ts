@@ -8,10 +8,10 @@ import { s3Error } from "./s3-error.ts";
 import type { S3Request } from "./s3-request.ts";
 import { writeXml } from "./write-xml.ts";
 
-/** Fields with the meaning of the header of that name. */
+/** Fields with the same meaning as the header of that name. */
 const HEADER_FIELD = /^(content-(type|disposition|encoding|language|md5)|cache-control|x-amz-(meta-.+|checksum-.+))$/;
 
-/** An upload by a form whose policy is signed, such as the browser of a user sends it. */
+/** Handles an upload by a form whose policy is signed, such as a user's browser sends. */
 export async function postObject(
   request: MatchedRequest,
   bucket: string,
@@ -48,7 +48,7 @@ export async function postObject(
 
 const FILE_NAME = /\$\{filename\}/g;
 
-/** `uploads/${filename}` has the name of the file as its last segment. */
+/** Replaces the file name: `uploads/${filename}` ends with the name of the file. */
 function withFileName({ fields, fileName }: PostForm): FormFields {
   const key = fields.get("key");
   return key === undefined ? fields : new Map([...fields, ["key", key.replaceAll(FILE_NAME, () => fileName)]]);
@@ -75,7 +75,7 @@ type KeptObject = {
   readonly services: Pick<StorageServices, "config">;
 };
 
-/** 200 as Supabase's service, unless the form asks for a page or for another status. */
+/** Returns 200 like Supabase's service, unless the form requests a page or another status. */
 function describeUpload(fields: FormFields, { bucket, key, headers, services }: KeptObject): GatewayResponse {
   const Location = `${services.config.publicUrl ?? ""}/storage/v1/s3/${bucket}/${encodeURI(key)}`;
   const tag = String(headers.ETag);

@@ -4,7 +4,7 @@ import { s3Error } from "./s3-error.ts";
 import { isSameSignature, signText } from "./signed-payload.ts";
 import { ALGORITHM, type FindSecrets, parseCredential, parseSignedTime } from "./signed-request.ts";
 
-/** From the policy's time: as long as the longest presigned address. */
+/** The longest time after the policy's time: the same as for a presigned address. */
 const LONGEST_MS = 7 * 86_400_000;
 const MAX_SKEW_MS = 15 * 60_000;
 
@@ -33,7 +33,7 @@ const UNCONDITIONED: ReadonlySet<string> = new Set([
 
 export type ByteRange = { readonly min: number; readonly max: number };
 
-/** Throws unless the form is as its policy allows, now. Returns the sizes that the file may have. */
+/** Throws unless the form meets its policy, which must not have expired. Returns the permitted sizes of the file. */
 export function checkPolicy(fields: FormFields, bucket: string): ByteRange {
   const { expiration, conditions } = readPolicy(fields.get("policy") ?? "");
   const until = Date.parse(String(expiration));
@@ -78,7 +78,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** `{ "acl": "x" }`, `["eq" | "starts-with", "$key", "x"]` or `["content-length-range", 0, 10]`. */
+/**
+ * Reads `{ "acl": "x" }`, `["eq"
+ * "starts-with", "$key", "x"]` or `["content-length-range", 0, 10]`.
+ */
 function readCondition(condition: unknown) {
   if (isJsonObject(condition)) {
     const [[name, value] = ["", null], ...others] = Object.entries(condition);

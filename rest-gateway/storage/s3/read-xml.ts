@@ -5,12 +5,12 @@ import type { S3Request } from "./s3-request.ts";
 
 const parser = new XMLParser({ ignoreAttributes: true, parseTagValue: false, trimValues: false });
 
-/** 10,000 parts, or 1,000 names of 1,024 bytes. */
+/** The limit of a body, which fits 10,000 parts, or 1,000 names of 1,024 bytes. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
 type XmlElement = Readonly<Record<string, unknown>>;
 
-/** The root element of the body. */
+/** Reads the body, and returns its root element. */
 export async function readXml(request: S3Request, root: string): Promise<XmlElement> {
   const text = (await readPayload(request, MAX_BYTES)).toString("utf8");
   // A document type could define entities.
@@ -20,7 +20,6 @@ export async function readXml(request: S3Request, root: string): Promise<XmlElem
   return element as XmlElement;
 }
 
-/** The elements of that name. */
 export function elementsOf(parent: XmlElement, name: string): readonly XmlElement[] {
   const found = parent[name] ?? [];
   const all: readonly unknown[] = Array.isArray(found) ? found : [found];

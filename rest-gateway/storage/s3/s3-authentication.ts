@@ -8,17 +8,18 @@ import type { SignedPayload } from "./signed-payload.ts";
 import { type FindSecrets, verifySignedRequest } from "./signed-request.ts";
 
 type S3Authentication = {
-  /** The caller of a request with a signature in its headers or its address. */
+  /** Authenticates a request with a signature in its headers or its address. */
   ofRequest(request: MatchedRequest): Promise<{ readonly caller: Caller; readonly payload: SignedPayload }>;
-  /** The caller who has signed the policy of a form. */
+  /** Authenticates the signer of a form's policy. */
   ofForm(request: MatchedRequest, fields: FormFields): Promise<Caller>;
 };
 
 const SERVICE = callerFromClaims({ kind: "key", claimsText: '{"role":"service_role"}', expiresAt: null });
 
 /**
- * The caller is that of the session token: any access token or API key. The secret is the token itself or, as at Supabase, the
- * public key of the deployment. The access key of the settings is the service role.
+ * Makes the authentication. The caller is that of the session token: any access token or API key. The secret is the token itself or, as
+ * at
+ * Supabase, the public key of the deployment. The access key of the settings is the service role.
  */
 export function makeS3Authentication({ authenticate, keys, config }: StorageServices): S3Authentication {
   const { s3AccessKeyId, s3AccessKeySecret, anonRole } = config;

@@ -1,7 +1,7 @@
 import { errorHeaders, type GatewayRequest, type GatewayResponse, HttpError } from "#http";
 import { writeXml } from "./write-xml.ts";
 
-/** The codes of S3, with the status and the message. */
+/** The codes of S3, with their status and message. */
 const KNOWN = {
   AccessDenied: [403, "Access Denied"],
   AuthorizationHeaderMalformed: [400, "The authorization header that you provided is not valid."],

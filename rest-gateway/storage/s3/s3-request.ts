@@ -9,15 +9,15 @@ export const S3_PREFIX = `${STORAGE_PREFIX}/s3`;
 /** A request whose signature was verified, and the statements of its caller. */
 export type S3Request = StorageRequest & {
   readonly payload: SignedPayload;
-  /** Null: the list of buckets. */
+  /** The bucket; null for the list of buckets. */
   readonly bucket: string | null;
-  /** "": the bucket. */
+  /** The key; "" for the bucket. */
   readonly key: string;
 };
 
 export type S3Handler = (request: S3Request, services: StorageServices) => Promise<GatewayResponse<ResponseBody>>;
 
-/** A header, or the parameter into which the signer of an address has moved it. */
+/** Returns a header, or the parameter into which the signer of an address has moved it. */
 export function headerOf({ headers }: GatewayRequest, query: URLSearchParams, name: string): string | null {
   const sent = headers[name];
   if (typeof sent === "string") return sent;
@@ -34,7 +34,7 @@ export function objectOf(request: S3Request): ObjectAddress {
   return { bucket: bucketOf(request), name: checkName(request.key) };
 }
 
-/** A whole number of the query, at most `most`. */
+/** Returns a whole number of the query, at most `most`. */
 export function countOf(query: URLSearchParams, name: string, usual: number, most: number): number {
   const text = query.get(name);
   if (text === null || text === "") return usual;
@@ -42,7 +42,7 @@ export function countOf(query: URLSearchParams, name: string, usual: number, mos
   return Math.min(Number(text), most);
 }
 
-/** `x-amz-copy-source`: bucket and key, percent-encoded. */
+/** Reads `x-amz-copy-source`: bucket and key, percent-encoded. */
 export function readCopySource(request: S3Request): ObjectAddress {
   const sent = headerOf(request, request.query, "x-amz-copy-source") ?? "";
   const [path = "", version] = sent.replace(/^\//, "").split("?");

@@ -15,14 +15,14 @@ type Operation = {
   readonly method: string;
   readonly parameter?: string;
   readonly header?: string;
-  /** What policies learn from `storage.operation()`, without `storage.s3.`. */
+  /** The value of `storage.operation()` for policies, without `storage.s3.`. */
   readonly name: string;
   readonly handle: S3Handler;
 };
 
 const LIST_BUCKETS: Operation = { method: "GET", name: "bucket.list", handle: buckets.listBuckets };
 
-/** The first that matches. */
+/** The operations of a bucket, of which the first match is used. */
 const OF_BUCKET: readonly Operation[] = [
   { method: "GET", parameter: "location", name: "bucket.get_location", handle: buckets.getBucketLocation },
   { method: "GET", parameter: "versioning", name: "bucket.get_versioning", handle: buckets.getBucketVersioning },
@@ -50,7 +50,7 @@ const OF_OBJECT: readonly Operation[] = [
   { method: "DELETE", name: "object.delete", handle: objects.deleteObject },
 ];
 
-/** What S3 has and this service has not: without this list, `PUT ?acl` would replace an object. */
+/** Features of S3 that do not exist here: without this list, `PUT ?acl` would replace an object. */
 const UNSUPPORTED = new Set([
   ...[
     "accelerate",
@@ -68,7 +68,7 @@ const UNSUPPORTED = new Set([
   ...["versionId", "versions", "website", "append", "renameObject"],
 ]);
 
-/** `/storage/v1/s3`, as clients of S3 speak it, with buckets in the path. */
+/** Handles `/storage/v1/s3`, in the protocol of S3 clients, with buckets in the path. */
 export function s3Handler(services: StorageServices): GatewayHandler {
   const authentication = makeS3Authentication(services);
   return async (request) => {
@@ -84,13 +84,13 @@ export function s3Handler(services: StorageServices): GatewayHandler {
   };
 }
 
-/** A form has its signature in its body. */
+/** Returns true for a form, which has its signature in its body. */
 function isFormOfBucket(request: MatchedRequest, bucket: string | null, key: string): boolean {
   return request.method === "POST" && bucket !== null && key === "" && isForm(request) && !isSignedRequest(request);
 }
 
 function chooseOperation({ method, query, headers }: MatchedRequest, bucket: string | null, key: string): Operation {
-  // No object has tags, which can be said and not be changed.
+  // No object has tags, so they can be read but not changed.
   const isServed = (name: string) => name === "tagging" && method === "GET" && key !== "";
   if ([...query.keys()].some((name) => UNSUPPORTED.has(name) && !isServed(name))) throw s3Error("NotImplemented");
   if (bucket === null) {

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { s3Error } from "./s3-error.ts";
 
-/** How the body is signed. */
+/** The kind of the body's signature. */
 export type SignedPayload =
   | { readonly kind: "digest"; readonly sha256: string }
   | { readonly kind: "unsigned" }
@@ -19,13 +19,13 @@ export function isSameSignature(computed: string, sent: string): boolean {
   return computed.length === sent.length && timingSafeEqual(Buffer.from(computed), Buffer.from(sent));
 }
 
-/** The library signs requests, not chunks. */
+/** Returns the key for signatures of chunks, since the library signs only requests. */
 export function signingKeyOf(secret: string, scope: string): Buffer {
   const [day = "", region = "", service = "", end = ""] = scope.split("\n")[1]!.split("/");
   return [day, region, service, end].reduce<Buffer>((key, part) => hmac(key, part), Buffer.from(`AWS4${secret}`));
 }
 
-/** As hexadecimal digits. */
+/** Returns the signature of a text in hexadecimal digits. */
 export function signText(text: string, secret: string, scope: string): string {
   return hmac(signingKeyOf(secret, scope), text).toString("hex");
 }
@@ -36,7 +36,7 @@ function hmac(key: Buffer, text: string): Buffer {
 
 const NOTHING = createHash("sha256").digest("hex");
 
-/** The signatures of chunks, each of which covers the one before. */
+/** Verifies the signatures of chunks, each of which covers the one before. */
 export class ChunkVerifier {
   readonly #about: ChunkSignature;
   #previous: string;

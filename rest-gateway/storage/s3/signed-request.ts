@@ -7,7 +7,7 @@ import { isSameSignature, type SignedPayload, signingKeyOf } from "./signed-payl
 /** Finds the secrets that may have signed a request with this access key and session token. */
 export type FindSecrets = (accessKeyId: string, sessionToken: string | null) => readonly string[];
 
-/** What a valid signature says about the request. */
+/** The content of a valid signature. */
 export type SignedRequest = {
   readonly accessKeyId: string;
   readonly sessionToken: string | null;
@@ -25,14 +25,14 @@ type SignatureParts = {
 };
 
 export const ALGORITHM = "AWS4-HMAC-SHA256";
-/** As S3: a captured request can be repeated for this long. */
+/** The maximum clock skew, the same as at S3: a captured request can be repeated for this long. */
 const MAX_SKEW_MS = 15 * 60_000;
 const LONGEST_PRESIGNED_SECONDS = 7 * 86_400;
 const MAX_PARAMETERS = 100;
 const DATE = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
 const CREDENTIAL = /^([^/\s]{1,256})\/(\d{8})\/([\w-]{1,64})\/s3\/aws4_request$/;
 
-/** Throws unless the request is signed by one of the secrets, now or as long as its address holds. */
+/** Throws unless the request is signed by one of the secrets, now or within the lifetime of its address. */
 export function verifySignedRequest(request: GatewayRequest, query: URLSearchParams, findSecrets: FindSecrets) {
   checkParameters(query);
   const parts = readSignature(request, query);
@@ -48,12 +48,12 @@ export function verifySignedRequest(request: GatewayRequest, query: URLSearchPar
   return { accessKeyId, sessionToken, payload: readPayload(request, query, parts, secret) } satisfies SignedRequest;
 }
 
-/** Whether its headers or its address have a signature, which may be wrong. */
+/** Returns true if the headers or the address have a signature, which may be wrong. */
 export function isSignedRequest({ headers, query }: MatchedRequest): boolean {
   return headers.authorization !== undefined || query.has("X-Amz-Algorithm");
 }
 
-/** The library signs the first value of a name, no empty names, and a thousand at most: what it does not sign is refused. */
+/** Refuses parameters that the library does not sign: it signs the first value of a name, no empty names, and a thousand at most. */
 function checkParameters(query: URLSearchParams): void {
   const names = [...query.keys()];
   const isPlain = names.length <= MAX_PARAMETERS && new Set(names).size === names.length && !names.includes("");
@@ -117,7 +117,7 @@ function toParts({
   };
 }
 
-/** Who has signed, and what for. */
+/** Parses the signer and the scope of a signature. */
 export function parseCredential(credential: string, date: string) {
   const [, accessKeyId, day, region] = CREDENTIAL.exec(credential) ?? [];
   if (!accessKeyId || !day || !region) throw s3Error("AuthorizationHeaderMalformed");
@@ -126,7 +126,7 @@ export function parseCredential(credential: string, date: string) {
   return { accessKeyId, region, scope: `${date}\n${day}/${region}/s3/aws4_request` };
 }
 
-/** In milliseconds since 1970. */
+/** Parses a time, to milliseconds since 1970. */
 export function parseSignedTime(date: string): number {
   const time = Date.parse(date.replace(DATE, "$1-$2-$3T$4:$5:$6Z"));
   if (Number.isNaN(time)) throw s3Error("AccessDenied", "X-Amz-Date is no time.");
@@ -146,17 +146,17 @@ function checkTime({ date, isPresigned }: SignatureParts, query: URLSearchParams
   if (age > Number(seconds) * 1000) throw s3Error("AccessDenied", "Request has expired");
 }
 
-/** Headers with a meaning to S3 must be signed, so that nobody adds one to an address that somebody else has signed. */
+/** Requires that headers with a meaning to S3 are signed, so that nobody can add one to an address that another caller has signed. */
 function checkSignedHeaders({ headers }: GatewayRequest, { signedHeaders }: SignatureParts): void {
   const needed = ["host", ...Object.keys(headers).filter((name) => name.startsWith("x-amz-"))];
   const missing = needed.filter((name) => !signedHeaders.includes(name));
   if (missing.length > 0) throw s3Error("AccessDenied", `Headers are not signed: ${missing.join(", ")}`);
 }
 
-/** Where a request goes, by the header `Host` and the path. */
+/** The target of a request, by the header `Host` and the path. */
 type Target = { readonly host: string; readonly path: string };
 
-/** As the request has it, and as `s3cmd` signs it, which takes the path of an endpoint for a part of the host. */
+/** Returns the target of the request, and that which `s3cmd` signs, which counts the path of an endpoint as part of the host. */
 function targetsOf({ headers: { host = "" }, path }: GatewayRequest): readonly Target[] {
   const rest = path.slice(S3_PREFIX.length) || "/";
   return [
@@ -194,7 +194,7 @@ function signatureOf(
     path: signed.size === 0 ? path : `${path}?${signed}`,
     headers,
     doNotModifyHeaders: true,
-    // Clients sign headers that the library leaves out by itself.
+    // Clients also sign headers that the library leaves out by default.
     extraHeadersToInclude: Object.fromEntries(Object.keys(headers).map((name) => [name, true])),
   };
   const signer = new aws4.RequestSigner(options, { accessKeyId: parts.accessKeyId, secretAccessKey: secret });
@@ -206,7 +206,7 @@ function signatureBy(signer: aws4.RequestSigner): string {
   try {
     return signer.signature();
   } catch (error) {
-    // The path is no UTF-8.
+    // The path is not UTF-8.
     throw s3Error("InvalidURI", undefined, { cause: error });
   }
 }

@@ -4,10 +4,10 @@ import { explainStoreError } from "../storage-error.ts";
 import { hashPieces } from "./entity-tags.ts";
 import type { Payload } from "./payload.ts";
 
-/** Clients compare the ETag with the MD5 of what they have sent. */
+/** A draft with the MD5 of its content, which clients compare with the ETag. */
 type TaggedDraft = { readonly draft: DraftFile; readonly md5: string };
 
-/** Writes the content, and checks that it is the one that was signed. */
+/** Writes the content, and checks that it is the signed one. */
 export async function writeDraft(payload: Payload, maxBytes: number, store: FileStore): Promise<DraftFile> {
   const draft = await store.draft(payload.content, maxBytes).catch((error) => {
     throw explainStoreError(error);
@@ -21,7 +21,7 @@ export async function writeDraft(payload: Payload, maxBytes: number, store: File
   }
 }
 
-/** The same, with the MD5 of the content. */
+/** Writes the content like `writeDraft`, and returns its MD5 too. */
 export async function writeTaggedDraft(payload: Payload, maxBytes: number, store: FileStore): Promise<TaggedDraft> {
   const md5 = createHash("md5");
   const draft = await writeDraft({ ...payload, content: hashPieces(payload.content, md5) }, maxBytes, store);

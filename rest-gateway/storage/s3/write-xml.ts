@@ -6,7 +6,7 @@ const NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/";
 
 const builder = new XMLBuilder({ ignoreAttributes: false, attributeNamePrefix: "@", suppressEmptyNode: true });
 
-/** Lists are repeated elements; what is undefined is left out. */
+/** Prints XML. Lists are repeated elements; undefined members are omitted. */
 export function writeXml(root: string, content: object, { hasNamespace = true } = {}): string {
   const attributes = hasNamespace ? { "@xmlns": NAMESPACE } : {};
   return DECLARATION + builder.build({ [root]: { ...attributes, ...content } });

@@ -28,20 +28,20 @@ export type ParsedBody = { readonly body: Buffer; readonly format: ResponseForma
   | { readonly kind: "json"; readonly outline: JsonOutline }
   | { readonly kind: "csv"; readonly json: Buffer; readonly columns: readonly string[] }
   | { readonly kind: "form"; readonly values: readonly UrlParameter[] }
-  /** Passed on unparsed. */
+  /** A body that is passed on unparsed. */
   | { readonly kind: "raw" }
-  /** Reported only if the rest of the request is valid. */
+  /** An error that is reported only if the rest of the request is valid. */
   | { readonly kind: "unreadable"; readonly refusal: HttpError }
 );
 
 /** The body of a request whose method has none. */
 export const NO_BODY: ParsedBody = { body: Buffer.alloc(0), format: parseContentType(undefined), kind: "raw" };
 
-/** A form has one row or the arguments of a function, so it is short. */
+/** The limit of a form, which has one row or the arguments of a function, so it is short. */
 const MAX_FORM_BYTES = 2 ** 20;
 const MAX_FORM_FIELDS = 10_000;
 
-/** `holdMemory` is called with the memory used in addition to the body. */
+/** Parses a body. Calls `holdMemory` with the memory used in addition to the body. */
 export function* parseBody(
   body: Buffer,
   format: ResponseFormat,
@@ -79,7 +79,7 @@ function parseFormBody(body: Buffer): readonly UrlParameter[] {
   return parseForm(text);
 }
 
-/** The rows of an insert or an update. With the parameter `columns`, invalid JSON is left to Postgres to report. */
+/** Parses the rows of an insert or an update. With the parameter `columns`, invalid JSON is left to Postgres to report. */
 export function parseRows(body: ParsedBody, columns: readonly string[] | null): RowPayload {
   switch (body.kind) {
     case "json":
@@ -97,7 +97,7 @@ export function parseRows(body: ParsedBody, columns: readonly string[] | null): 
   }
 }
 
-/** The rows of a nested insert. Their keys may differ, and those that are no columns name relations. */
+/** Parses the rows of a nested insert. Their keys may differ, and keys other than columns name relations. */
 export function parseNestedRows(content: ParsedBody, columns: readonly string[] | null): NestedRows {
   if (content.kind === "unreadable") throw content.refusal;
   if (content.kind !== "json") throw invalidBody("Prefer: nested=insert requires a JSON body");
@@ -108,7 +108,7 @@ export function parseNestedRows(content: ParsedBody, columns: readonly string[] 
   return { rows, isList: kind !== "object", columns: columns && sortedUnique(columns) };
 }
 
-/** The arguments of a function that is called by POST. */
+/** Parses the arguments of a function that is called by POST. */
 export function parseArgument(content: ParsedBody, columns: readonly string[] | null): CallArgument {
   const { body, format } = content;
   switch (content.kind) {
@@ -159,7 +159,7 @@ function payloadColumns(keys: JsonKeys): readonly string[] {
   return sortedUnique(keys);
 }
 
-/** Anything that does not begin as an object is treated as rows; Postgres reports errors in it. */
+/** Returns rows for any text that does not begin as an object; Postgres reports errors in it. */
 function toNamedRows({ body, outline }: ParsedBody & { readonly kind: "json" }, names: readonly string[]): RowPayload {
   const columns = sortedUnique(names);
   if (body[skipSpace(body, 0)] === OPEN_BRACE) return { json: body, columns, isArray: false };
@@ -168,13 +168,16 @@ function toNamedRows({ body, outline }: ParsedBody & { readonly kind: "json" }, 
   return { json: body, columns, isArray: true, ...(hasAll && { valueSpans }) };
 }
 
-/** Null without names, or with more names than a function can have parameters: then only a single unnamed parameter can take the body. */
+/**
+ * Returns the names; null without names, or with more names than a function can have parameters: then only a single unnamed parameter can
+ * take the body.
+ */
 function argumentNamesOf(outline: ReadableOutline): readonly string[] | null {
   const { keys } = outline.kind === "object" || outline.kind === "rows" ? outline : { keys: null };
   return keys && sortedUnique(keys);
 }
 
-/** Sorted, so that the order of the columns does not change the statement. */
+/** Returns the names in a fixed order, so that the order of the columns does not change the statement. */
 function sortedUnique(names: readonly string[]): readonly string[] {
   return [...new Set(names)].sort();
 }
@@ -194,12 +197,12 @@ type JsonOutline =
   | { readonly kind: "invalid" }
   | { readonly kind: "too deep"; readonly maxLevels: number };
 
-/** Null if there are more than a row can have columns. */
+/** The keys of an object; null if there are more than a row can have columns. */
 type JsonKeys = readonly string[] | null;
 
-/** Postgres's own limit is 1,600 columns; a function has fewer arguments. */
+/** The limit of keys, which is Postgres's limit of columns; a function has fewer arguments. */
 const MAX_KEYS = 1_600;
-/** Postgres reads longer values faster. */
+/** The size above which Postgres reads values faster. */
 const MAX_VALUE_BYTES = 256 * 1024;
 
 export function* outlineJson(bytes: Buffer): Stepwise<JsonOutline> {
@@ -240,7 +243,7 @@ class RecordOutline implements RecordVisitor {
     return this.#hasTooMany ? null : [...this.#names];
   }
 
-  /** Null where the text of a value may differ from its value: duplicate keys, invalid UTF-8, escapes that Postgres rejects. */
+  /** Returns the spans; null if the text of a value may differ from its value: duplicate keys, invalid UTF-8, escapes that Postgres rejects. */
   get valueSpans(): JsonValueSpans | null {
     const { keys } = this;
     if (keys === null || keys.length === 0 || this.#values === null || 2 * keys.length !== this.#first!.length)
@@ -282,7 +285,7 @@ class RecordOutline implements RecordVisitor {
     return this.#firstNames;
   }
 
-  /** Rows with too many names are rejected anyway, so they are not compared. */
+  /** Returns true if all rows have the same names. Rows with too many names are rejected anyway, so they are not compared. */
   #haveSameNames(): boolean {
     if (this.#hasTooMany || this.#places.length > 2 * MAX_KEYS) return this.#hasTooMany;
     const others = keyNames(this.#bytes, this.#places);
@@ -290,7 +293,7 @@ class RecordOutline implements RecordVisitor {
   }
 }
 
-/** Most rows are written by one program: the same keys in the same order. */
+/** Returns true for the same keys in the same order, as in most rows, which one program writes. */
 function haveSameKeyText(bytes: Buffer, first: KeyPositions, places: KeyPositions): boolean {
   if (first.length !== places.length) return false;
   for (let index = 0; index < first.length; index += 2) {

@@ -13,8 +13,8 @@ const [QUOTE, COMMA, LINE_FEED, CARRIAGE_RETURN] = [0x22, 0x2c, 0x0a, 0x0d];
 export type CsvRows = { readonly json: Buffer; readonly columns: readonly string[] };
 
 /**
- * The rows of CSV (RFC 4180) as JSON objects of strings; `NULL` is null, quoted or not, as in PostgREST. `holdMemory` is
- * called with the memory that they use.
+ * Converts CSV (RFC 4180) to rows of JSON objects of strings; `NULL` is null, quoted or not, as in PostgREST. Calls `holdMemory`
+ * with the memory that they use.
  */
 export function* csvToJson(text: string, holdMemory: (bytes: number) => void = () => {}): Stepwise<CsvRows> {
   const lines = new CsvLines(text);
@@ -118,7 +118,7 @@ class CsvLines {
     return this.#spans.length === 2 && this.lengthOf(0) === 0;
   }
 
-  /** Returns false at the end. */
+  /** Reads the next line; false at the end. */
   next(maxFields: number): boolean {
     const text = this.#text;
     const spans = this.#spans;
@@ -141,7 +141,7 @@ class CsvLines {
     return this.#unquoted(start, end);
   }
 
-  /** A long field in parts, never split inside a surrogate pair or a doubled quote. */
+  /** Yields a long field in parts, never split inside a surrogate pair or a doubled quote. */
   *partsOf(index: number): Generator<string> {
     const end = this.#spans[2 * index + 1]!;
     for (let start = this.#spans[2 * index]!; start < end; ) {
@@ -160,7 +160,7 @@ class CsvLines {
     return raw.includes('"') ? raw.replaceAll('""', '"') : raw;
   }
 
-  /** Returns the position after the field. */
+  /** Reads a plain field. Returns the position after it. */
   #plain(): number {
     const text = this.#text;
     let end = this.at;
@@ -173,7 +173,7 @@ class CsvLines {
     return end;
   }
 
-  /** Quotes within the field are doubled. */
+  /** Reads a quoted field, in which quotes are doubled. */
   #quoted(): number {
     const text = this.#text;
     let close = this.at + 1;

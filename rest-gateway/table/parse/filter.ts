@@ -39,7 +39,7 @@ const PLAIN_ELEMENT = /[^,)]*/y;
 type RelatedRows = Extract<RowCondition, { kind: "related" }>;
 type FilterPart = Pick<Extract<RowCondition, { kind: "filter" }>, "negated" | "operation">;
 
-/** The value of a parameter named after a relation, `any(stars.gt.3)`; null if it is another one. */
+/** Parses the value of a parameter named after a relation, `any(stars.gt.3)`; null for another value. */
 export function parseQuantified({ name, path }: FieldReference, text: string): RowCondition | null {
   const scanner = new Scanner("filter", text, maskApiKey(name, text));
   const condition = path.length === 0 ? takeQuantified(scanner, name) : null;
@@ -47,7 +47,7 @@ export function parseQuantified({ name, path }: FieldReference, text: string): R
   return condition;
 }
 
-/** The value of a parameter named after a field. With `orArgument`, null if the value has no operator. */
+/** Parses the value of a parameter named after a field. With `orArgument`, null if the value has no operator. */
 export function parseFilter(
   field: FieldReference,
   text: string,
@@ -63,7 +63,7 @@ export function parseFilter(
 }
 
 /**
- * `not.eq.5`, `eq(any).{1,2}`, `in.(1,2)`, `is.null`, `fts(english).cat`; null if there is no operator. `readValue` reads a
+ * Parses `not.eq.5`, `eq(any).{1,2}`, `in.(1,2)`, `is.null`, `fts(english).cat`; null if there is no operator. `readValue` reads a
  * plain value, whose end depends on the context.
  */
 function takeOperation(scanner: Scanner, readValue: (scanner: Scanner) => string): FilterPart | null {
@@ -108,7 +108,7 @@ function expectOperation(scanner: Scanner): void {
   scanner.expect("operator (eq, gt, ...)", start + START_OF_OPERATION.exec(scanner.text)![0].length);
 }
 
-/** `(1,"two, too",3)`; `()` has no element, and neither has `("")`, as in PostgREST. */
+/** Reads `(1,"two, too",3)`; `()` has no element, and neither has `("")`, as in PostgREST. */
 function readList(scanner: Scanner): string[] {
   if (!scanner.take("(")) scanner.fail();
   scanner.skipSpace();
@@ -153,7 +153,7 @@ function commonPrefixLength(a: string, b: string): number {
   return length;
 }
 
-/** `(id.eq.1,not.and(a.gt.2,b.is.null))` after `and`, `or`, `not.and` or `not.or` */
+/** Parses `(id.eq.1,not.and(a.gt.2,b.is.null))` after `and`, `or`, `not.and` or `not.or`. */
 export function parseLogic(operator: string, text: string): RowCondition {
   return readGroup(new Scanner("logic tree", operator + text, text));
 }
@@ -179,7 +179,10 @@ function takeCondition(scanner: Scanner): RowCondition | null {
   return scanner.nested(scanner.matches(LOGIC_GROUP) ? readGroup : takeRelated);
 }
 
-/** `author.name.eq.Ada`, `not.books.or(year.gt.1900,title.is.null)`: a condition on some row of a relation, which is our extension of PostgREST's syntax. */
+/**
+ * Parses `author.name.eq.Ada`, `not.books.or(year.gt.1900,title.is.null)`: a condition on some row of a relation, which is our extension
+ * of PostgREST's syntax.
+ */
 function takeRelated(scanner: Scanner): RowCondition | null {
   const negated = scanner.take("not.");
   const relation = takeName(scanner);
@@ -190,7 +193,7 @@ function takeRelated(scanner: Scanner): RowCondition | null {
   return condition && { kind: "related", relation, negated, condition };
 }
 
-/** `any(stars.gt.3,text.neq.)`, `none(…)`, `every(…)`, `not.every(…)`: how many rows of the relation meet all conditions. */
+/** Parses `any(stars.gt.3,text.neq.)`, `none(…)`, `every(…)`, `not.every(…)`: the number of rows of the relation that meet all conditions. */
 function takeQuantified(scanner: Scanner, relation: string): RelatedRows | null {
   const match = scanner.takeMatch(QUANTIFIED);
   if (match === null) return null;
@@ -222,7 +225,7 @@ function readGroup(scanner: Scanner): RowCondition {
   return { kind, negated, conditions: readConditions(scanner) };
 }
 
-/** With the closing parenthesis. */
+/** Reads conditions, and the closing parenthesis. */
 function readConditions(scanner: Scanner): readonly RowCondition[] {
   const conditions = [readCondition(scanner)];
   while (takeMark(scanner, ",")) conditions.push(readCondition(scanner));
@@ -248,7 +251,7 @@ function takeMark(scanner: Scanner, mark: string): boolean {
   return true;
 }
 
-/** An array literal may contain commas; other values with commas are quoted. */
+/** Reads a value. An array literal may contain commas; other values with commas are quoted. */
 function readLogicValue(scanner: Scanner): string {
   return takeQuotedElement(scanner) ?? takeArrayLiteral(scanner) ?? readPlainElement(scanner);
 }

@@ -4,7 +4,7 @@ import { memoizePerObject } from "#runtime";
 
 const EXPLAIN_OPTIONS: readonly ExplainOption[] = ["analyze", "verbose", "settings", "buffers", "wal"];
 
-/** Types whose parameters do not matter. */
+/** Types whose parameters are ignored. */
 const KNOWN_TYPES: ReadonlyMap<string, ResponseFormat> = new Map(
   [
     "application/json",
@@ -37,8 +37,8 @@ const MEDIA_TYPE = /[a-z\d.*]+\/[a-z\d.*+-]+/iy;
 const MEDIA_TYPE_PARAMETER = /\s*;\s*([a-z\d-]+)\s*=\s*(?:"([^"]*)"|([a-z\d|-]+))/iy;
 
 /**
- * `application/vnd.pgrst.plan+json; for="text/csv"; options=analyze|verbose`: PostgREST's own types have parameters that
- * mean something; of the others only the name counts.
+ * Parses `application/vnd.pgrst.plan+json; for="text/csv"; options=analyze|verbose`: PostgREST's own types have parameters with a
+ * meaning; of others only the name counts.
  */
 export function parseMediaType(text: string): ResponseFormat {
   const named = KNOWN_TYPES.get(text);
@@ -61,7 +61,7 @@ export function parseMediaType(text: string): ResponseFormat {
   }
 }
 
-/** JSON without the header. */
+/** Parses the type of a body; JSON without the header. */
 export function parseContentType(header: string | undefined): ResponseFormat {
   return header === undefined ? JSON_FORMAT : parseMediaType(header);
 }
@@ -87,7 +87,7 @@ function mediaTypeParameters(text: string, type: string): ReadonlyMap<string, st
   return parameters;
 }
 
-/** What the client takes, best first. */
+/** Returns the formats that the client accepts, best first. */
 export function parseAccept(header: string | undefined): readonly ResponseFormat[] {
   if (header === undefined) return [ANY_FORMAT];
   if (!/[,; ]/.test(header)) return [parseMediaType(header)];
@@ -96,9 +96,9 @@ export function parseAccept(header: string | undefined): readonly ResponseFormat
 
 /** The client's preferences (RFC 7240); null if not stated. */
 export type Preferences = { readonly [Name in PreferenceChoice]: (typeof PREFERENCE_VALUES)[Name][number] | null } & {
-  /** Whether values may be operators; `Prefer: operators` has no value. */
+  /** True if values may be operators; `Prefer: operators` has no value. */
   readonly operators: true | null;
-  /** Whether the response has an ETag; `Prefer: etag` has no value. */
+  /** True if the response has an ETag; `Prefer: etag` has no value. */
   readonly etag: true | null;
   readonly timezone: string | null;
   readonly maxAffected: number | null;
@@ -120,15 +120,15 @@ type PreferenceChoice = keyof typeof PREFERENCE_VALUES;
 /** The preferences that the deployment allows. */
 export type PreferenceRules = { readonly txOverride: boolean; readonly timeZones: ReadonlySet<string> };
 
-/** The pipeline handles these: they concern asynchronous execution. */
+/** Preferences that the pipeline handles, because they concern asynchronous execution. */
 const HANDLED_ELSEWHERE: readonly string[] = ["respond-async", "wait"];
 
-/** `-4`, `05:30`. Longer texts are refused: a POSIX time zone string from a client can harm the server (CVE-2026-14669). */
+/** An offset such as `-4`, `05:30`. Longer texts are refused: a POSIX time zone string from a client can harm the server (CVE-2026-14669). */
 const TIME_ZONE_OFFSET = /^[+-]?(0?\d|1[0-5])(:[0-5]\d)?$/;
 
 const NO_PREFERENCES = toPreferences(new Map(), { txOverride: false });
 
-/** `return=representation, count=exact`; the first of each name counts. */
+/** Parses `return=representation, count=exact`; the first of each name counts. */
 export function parsePreferences(header: string | undefined, rules: PreferenceRules): Preferences {
   if (header === undefined) return NO_PREFERENCES;
   const preferences = new Map<string, string>();
@@ -163,12 +163,12 @@ const inLowerCase = memoizePerObject(
   (names: ReadonlySet<string>) => new Set([...names].map((name) => name.toLowerCase())),
 );
 
-/** As in Postgres, without regard to case. */
+/** Returns true for a known time zone, without regard to case, as in Postgres. */
 function isTimeZone(value: string, timeZones: ReadonlySet<string>): boolean {
   return timeZones.has(value) || inLowerCase(timeZones).has(value.toLowerCase());
 }
 
-/** Postgres's error, which PostgREST returns since version 16, whatever the handling is. */
+/** Returns Postgres's error, which PostgREST returns since version 16 for any `handling`. */
 function unknownTimeZone(value: string): HttpError {
   return new HttpError(400, "22023", `invalid value for parameter "TimeZone": "${value}"`);
 }

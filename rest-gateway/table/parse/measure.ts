@@ -17,14 +17,14 @@ const CLOSING = new Set(Object.values(BRACKETS));
 
 type MeasureName = Measure["name"];
 
-/** `.distance((0,0))` after a field, `.rank(wfts.cats)`, `.rank()`; null if there is none. */
+/** Parses `.distance((0,0))` after a field, `.rank(wfts.cats)`, `.rank()`; null if there is none. */
 export function takeMeasure(scanner: Scanner): Measure | null {
   const at = scanner.position + 2;
   const name = scanner.takeMatch(MEASURE)?.[1];
   return name === undefined ? null : readMeasure(scanner, name as MeasureName, at);
 }
 
-/** The same at the start of the value of a parameter. */
+/** Parses a measure at the start of the value of a parameter; null if there is none. */
 export function takeMeasureCall(scanner: Scanner): Measure | null {
   const at = scanner.position + 1;
   const name = scanner.takeMatch(MEASURE_CALL)?.[1];
@@ -43,7 +43,7 @@ function readDistance(scanner: Scanner, name: Exclude<MeasureName, "rank" | "hig
   return { kind: "distance", name, value: readArgument(scanner) };
 }
 
-/** `wfts(english).cats and dogs` */
+/** Reads `wfts(english).cats and dogs`. */
 function readWords(scanner: Scanner, readText: (scanner: Scanner) => string): SearchOperation {
   const match = scanner.takeMatch(WORDS);
   if (match === null) {
@@ -60,7 +60,7 @@ function readWords(scanner: Scanner, readText: (scanner: Scanner) => string): Se
   };
 }
 
-/** A text in quotes, or all up to the closing parenthesis: brackets in it are pairs. */
+/** Reads a text in quotes, or all up to the closing parenthesis: brackets in it are pairs. */
 function readArgument(scanner: Scanner): string {
   const quoted = scanner.takeMatch(QUOTED_ARGUMENT);
   if (quoted !== null) return unescaped(quoted[1]!);
@@ -80,12 +80,12 @@ function readArgument(scanner: Scanner): string {
   return scanner.fail();
 }
 
-/** Other filters begin with an operator, so a column may be called search. */
+/** Returns true for a search. Other filters begin with an operator, so a column may be called search. */
 export function isSearch(text: string): boolean {
   return text.startsWith("(");
 }
 
-/** `(title,body,author.name).wfts(english).cats and dogs` */
+/** Parses `(title,body,author.name).wfts(english).cats and dogs`. */
 export function parseSearch(text: string): RowCondition {
   const scanner = new Scanner("search", text);
   scanner.take("(");
@@ -96,7 +96,7 @@ export function parseSearch(text: string): RowCondition {
   return { kind: "search", negated: false, fields, operation };
 }
 
-/** `author.name` */
+/** Reads `author.name`. */
 function readSearchedField(scanner: Scanner): SearchedField {
   const relations: { readonly name: string }[] = [];
   for (;;) {

@@ -31,13 +31,13 @@ export type QueryParameters = {
   readonly arguments: readonly UrlParameter[];
 };
 
-/** Clients repeat the same texts, so their parse results are cached. */
+/** The number of cached parse results, since clients repeat the same texts. */
 const MAX_REMEMBERED = 500;
 const parseSelectCached = memoizeRecent(MAX_REMEMBERED, parseSelect);
 const parseOrderCached = memoizeRecent(MAX_REMEMBERED, parseOrder);
 const parsePathCached = memoizeRecent(MAX_REMEMBERED, parsePath);
 
-/** Sorts parameters by what they are about. With `withArguments` one whose value names no operator is an argument. */
+/** Sorts parameters by their subject. With `withArguments`, one whose value names no operator is an argument. */
 export function parseQueryParameters(
   parameters: readonly UrlParameter[],
   { withArguments }: { withArguments: boolean },
@@ -128,7 +128,7 @@ class ParameterSorter {
     this.#conditions.push({ path, value: parseLogic(operator, value) });
   }
 
-  /** Only the catalogue knows whether the function has an argument of that name. */
+  /** Sets the cursor, and keeps it as an argument, since only the catalogue knows whether the function has one of that name. */
   #setCursor(name: string, value: string): void {
     this.#page ??= parseCursor(value);
     if (this.#withArguments) this.#arguments.push([name, value]);
@@ -143,12 +143,12 @@ class ParameterSorter {
   }
 }
 
-/** Parameters are found by the identity of their operation, so two orders may not share one. */
+/** Reads an order, from the cache only without parameters: these are found by the identity of their operation, so two orders may not share one. */
 function readOrder(text: string): readonly OrderTerm[] {
   return text.includes("(") ? parseOrder(text) : parseOrderCached(text);
 }
 
-/** Where `author.order` and the like belong. */
+/** Returns the embed path of `author.order` and similar parameters. */
 function embedPathOf(name: string): readonly string[] {
   return name.includes(".") ? parsePath(name).path : [];
 }
@@ -160,7 +160,7 @@ export type RangeBounds = {
   readonly offset: number | null;
 };
 
-/** Null if the text is not an integer; the parameter is then ignored. */
+/** Parses a bound; null if the text is not an integer: the parameter is then ignored. */
 export function parseBound(text: string): number | null {
   if (!/^\s*-?\d+\s*$/.test(text)) return null;
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
@@ -168,7 +168,7 @@ export function parseBound(text: string): number | null {
 
 type RangeRequest = { readonly method: string; readonly range: string | undefined };
 
-/** The requested range at each path; paths without one are omitted. */
+/** Returns the requested range at each path; paths without one are omitted. */
 export function parseRanges(
   bounds: Iterable<RangeBounds>,
   { method, range }: RangeRequest,
@@ -188,7 +188,7 @@ export function parseRanges(
   return isWhole ? ranges : [{ path: [], value: top }, ...ranges];
 }
 
-/** Numbers of rows, from 0; the last one belongs to it. */
+/** The numbers of the first and the last row, from 0, both included. */
 type RowNumbers = { readonly first: number; readonly last: number };
 
 function toTopRange(limit: number | null, offset: number): RowRange {
@@ -197,7 +197,7 @@ function toTopRange(limit: number | null, offset: number): RowRange {
   return toRowRange({ first: Math.max(offset, 0), last: offset + limit - 1 });
 }
 
-/** The header narrows the range of the parameters. An invalid header is ignored (RFC 9110 §14.2). */
+/** Narrows the range of the parameters by the header. An invalid header is ignored (RFC 9110 §14.2). */
 function intersectRangeHeader(range: RowRange, header: string): RowRange {
   const match = /^(\d+)-(\d*)$/.exec(header);
   if (match === null || range.limit === 0) return range;
@@ -223,12 +223,12 @@ function rangeNotSatisfiable(details: string): HttpError {
 
 const CHECKSUM_BYTES = 4;
 
-/** A filter names an operator before a dot, and no cursor has one: so a column may be called cursor. */
+/** Returns true for a cursor. A filter names an operator before a dot, and no cursor has one, so a column may be called cursor. */
 export function isCursor(value: string): boolean {
   return !value.includes(".");
 }
 
-/** `cursor=` is the first page. */
+/** Parses a cursor; an empty one is the first page. */
 export function parseCursor(text: string): CursorPage {
   if (text === "") return { kind: "first" };
   const position = readPosition(Buffer.from(text, "base64url").subarray(CHECKSUM_BYTES));
@@ -236,7 +236,7 @@ export function parseCursor(text: string): CursorPage {
   return position && formatCursor(position) === text ? { kind: "after", position } : { kind: "unreadable" };
 }
 
-/** Neither signed nor secret: it contains only values that the caller has seen or may request. */
+/** Prints a cursor, which is neither signed nor secret: it contains only values that the caller has seen or may request. */
 export function formatCursor({ order, values }: CursorPosition): string {
   const content = Buffer.from(JSON.stringify([order, ...values]));
   const checksum = Buffer.alloc(CHECKSUM_BYTES);
@@ -255,7 +255,7 @@ function readPosition(content: Buffer): CursorPosition | null {
   }
 }
 
-/** Postgres takes a zero byte for the end of a text. */
+/** Returns true for a valid value. Postgres interprets a zero byte as the end of a text. */
 function isPositionValue(part: unknown): part is string | null {
   return part === null || (typeof part === "string" && !part.includes("\0"));
 }

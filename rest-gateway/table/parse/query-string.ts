@@ -10,7 +10,7 @@ export type UrlParameter = readonly [name: string, value: string];
 export function parseQueryString(text: string): readonly UrlParameter[] {
   const parameters: UrlParameter[] = [];
   const decode = /[%+]/.test(text) ? decodeQuery : unchanged;
-  // A regular expression takes several times as long.
+  // A regular expression would take several times as long.
   for (const part of text.includes(";") ? text.split(/[&;]/) : text.split("&")) {
     const equals = part.indexOf("=");
     if (equals >= 0) parameters.push([decode(part.slice(0, equals)), decode(part.slice(equals + 1))]);
@@ -18,13 +18,16 @@ export function parseQueryString(text: string): readonly UrlParameter[] {
   return parameters;
 }
 
-/** In a form, a name without `=` has an empty value: curl sends JSON with the type of a form by default, which must not be an empty form. */
+/**
+ * Parses a form, in which a name without `=` has an empty value: curl sends JSON with the type of a form by default, which must not be an
+ * empty form.
+ */
 export function parseForm(text: string): readonly UrlParameter[] {
   const parts = text.split(/[&;]/).filter((part) => part !== "");
   return parts.flatMap((part) => parseQueryString(part.includes("=") ? part : `${part}=`));
 }
 
-/** The parameters sorted by name, as in `Content-Location`. */
+/** Returns the parameters sorted by name, as in `Content-Location`. */
 export function canonicalQueryString(parameters: readonly UrlParameter[]): string {
   const values = new Map<string, string[]>();
   for (const [name, value] of parameters) values.set(name, [...(values.get(name) ?? []), encodeQuery(value)]);
@@ -34,7 +37,7 @@ export function canonicalQueryString(parameters: readonly UrlParameter[]): strin
     .join("&");
 }
 
-/** A percent sign without two hexadecimal digits is literal. */
+/** Decodes percent-encoding. A percent sign without two hexadecimal digits is literal. */
 export function decodePercent(text: string): string {
   if (!text.includes("%")) return text;
   const decoded = tryDecodeUri(text) ?? tryDecodeUri(text.replace(/%(?![\dA-Fa-f]{2})/g, "%25"));
@@ -52,7 +55,7 @@ function tryDecodeUri(text: string): string | null {
   }
 }
 
-/** A plus sign is a space. */
+/** Decodes a query, in which a plus sign is a space. */
 export function decodeQuery(text: string): string {
   return /[%+]/.test(text) ? decodePercent(text.replaceAll("+", " ")) : text;
 }
@@ -77,12 +80,12 @@ export function readTableApiKey(headers: IncomingHttpHeaders, rawQuery: string):
   );
 }
 
-/** `apikey=eq.x` is a filter, not the key: without it, a change would affect more rows. */
+/** Removes the API key, but keeps `apikey=eq.x`, which is a filter: without it, a change would affect more rows. */
 export function withoutApiKey(parameters: readonly UrlParameter[], key: string | null): readonly UrlParameter[] {
   return parameters.filter(([name, value]) => name !== API_KEY || value !== (key ?? ""));
 }
 
-/** The query string without the key: the request, independent of the caller. */
+/** Returns the query string without the key: the request, independent of the caller. */
 export function queryWithoutApiKey(headers: IncomingHttpHeaders, rawQuery: string): string {
   if (!rawQuery.includes(`${API_KEY}=`)) return rawQuery;
   const key = readTableApiKey(headers, rawQuery);
@@ -96,7 +99,7 @@ export function queryWithoutApiKey(headers: IncomingHttpHeaders, rawQuery: strin
     .join("&");
 }
 
-/** The value as shown in errors: it may be a key. */
+/** Returns the value as shown in errors, masked if it may be a key. */
 export function maskApiKey(name: string, value: string): string {
   return name === API_KEY ? "…" : value;
 }

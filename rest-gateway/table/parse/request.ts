@@ -53,7 +53,7 @@ export type TableRequest = {
   readonly action: TableRequestAction;
   readonly profile: SchemaProfile;
   readonly preferences: Preferences;
-  /** Best first. */
+  /** The accepted formats, best first. */
   readonly accept: readonly ResponseFormat[];
   readonly parameters: readonly UrlParameter[];
   /** The parameters sorted by name, if they are cached. */
@@ -62,17 +62,17 @@ export type TableRequest = {
 
 type TableRequestAction =
   | { readonly kind: "statement"; readonly intent: Intent }
-  /** Reports the methods of a resource. */
+  /** A request for the methods of a resource. */
   | { readonly kind: "options"; readonly resource: TableResource }
-  /** The OpenAPI document of these tables; null for all. */
+  /** A request for the OpenAPI document of these tables; null for all. */
   | { readonly kind: "describe"; readonly tables: readonly string[] | null };
 
-/** Whether the body of a request with that method is read. */
+/** Returns true if the body of a request with that method is read. */
 export function hasRequestBody(method: string): boolean {
   return method === "POST" || method === "PATCH" || method === "PUT";
 }
 
-/** The resource and the schema of a request, even if its method is not allowed. */
+/** Parses the resource and the schema of a request, even if its method is not allowed. */
 export function parseTableTarget(
   { method, path, headers }: Pick<RawTableRequest, "method" | "path" | "headers">,
   settings: TableParseSettings,
@@ -106,13 +106,13 @@ export function parseTableRequest(
     return { kind: "statement", intent };
   }
 
-  /** Node joins the values of repeated headers. */
+  /** Returns a header; Node joins the values of repeated ones. */
   function headerOf(name: string): string | undefined {
     return headers[name] as string | undefined;
   }
 }
 
-/** `/?table=films&table=actors` */
+/** The parameter of `/?table=films&table=actors`. */
 const DESCRIBED_TABLE_PARAMETER = "table";
 
 function describedTables(parameters: readonly UrlParameter[]): readonly string[] | null {
@@ -131,7 +131,7 @@ export type TableResource =
 
 type RootSettings = { readonly rootFunction: string | null; readonly describesItself: boolean };
 
-/** `/films`, `/rpc/add`, `/` */
+/** Parses `/films`, `/rpc/add`, `/`. */
 export function parseResource(path: string, { rootFunction, describesItself }: RootSettings): TableResource {
   const [first = "", second, ...more] = pathSegments(path);
   if (first === "" && second === undefined) {
@@ -154,11 +154,11 @@ export function checkMethod(resource: TableResource, method: string): void {
 
 type SchemaProfile = {
   readonly schema: string;
-  /** Whether the response has the header `Content-Profile`. */
+  /** True if the response has the header `Content-Profile`. */
   readonly negotiated: boolean;
 };
 
-/** The schema that the profile header selects; the first schema without the header. */
+/** Returns the schema that the profile header selects; the first schema without the header. */
 export function parseProfile(header: string | undefined, schemas: readonly string[]): SchemaProfile {
   if (header === undefined) return { schema: schemas[0]!, negotiated: schemas.length > 1 };
   const schema = decodeSchemaName(header, schemas);
@@ -241,12 +241,12 @@ function toIntent(kind: "table" | "function", parsed: ParsedParts): Intent {
     return method === "POST" ? parseArgument(content, columns) : { kind: "query", values: query.arguments };
   }
 
-  /** PUT replaces the whole row, so `columns` does not apply. */
+  /** Returns the rows of a PUT, which replaces the whole row, so `columns` does not apply. */
   function toRows(): RowPayload {
     return parseRows(content, method === "PUT" ? null : columns);
   }
 
-  /** One object changes all rows that the conditions choose, as in PostgREST. */
+  /** Returns the changes. As in PostgREST, one object changes all rows that meet the conditions. */
   function toUpdate(): Pick<UpdateIntent, "payload" | "key" | "operators"> {
     const payload = toRows();
     const key = payload.isArray && query.onConflict !== null ? { key: query.onConflict } : null;

@@ -4,7 +4,7 @@ import type { FieldReference, JsonPathStep } from "#planner/intent";
 export const END = "end of input";
 const SPACE = "space";
 
-/** Far more than anybody writes, far less than exhausts the stack. */
+/** The limit of nesting, far above any real request and far below a full stack. */
 const MAX_DEPTH = 200;
 
 /**
@@ -21,10 +21,10 @@ export class Scanner {
   /** The number of valid expectations; the others are from an earlier position: overwriting is cheaper than truncating. */
   #expectationCount = 0;
   readonly #expectations: string[] = [];
-  /** Whether the expectation with the same index is literal text. */
+  /** For each index, true if the expectation is literal text. */
   readonly #isLiteral: boolean[] = [];
 
-  /** `shown` is the client's text, for error messages, if the scanned text was derived from it. */
+  /** Makes a scanner; `shown` is the client's text, for error messages, if the scanned text was derived from it. */
   constructor(subject: string, text: string, shown = text) {
     this.#subject = subject;
     this.text = text;
@@ -35,7 +35,7 @@ export class Scanner {
     return this.text.startsWith(literal, this.position);
   }
 
-  /** Whether the sticky pattern matches here. */
+  /** Returns true if the sticky pattern matches at the position. */
   matches(pattern: RegExp): boolean {
     pattern.lastIndex = this.position;
     return pattern.test(this.text);
@@ -47,7 +47,7 @@ export class Scanner {
     return true;
   }
 
-  /** What the sticky pattern matches here. */
+  /** Takes the match of the sticky pattern at the position. */
   takeMatch(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.position;
     const match = pattern.exec(this.text);
@@ -90,7 +90,6 @@ export class Scanner {
     this.#note(label, false, at);
   }
 
-  /** Records an expected literal. */
   expectLiteral(literal: string, at = this.position): void {
     this.#note(literal, true, at);
   }
@@ -139,7 +138,7 @@ export class Scanner {
     );
     const expectsEnd = expected.has(END) && !isDone;
     if (isDone) expected.delete(END);
-    // PostgREST does not list it.
+    // PostgREST does not list spaces.
     expected.delete(SPACE);
     const unexpectedAt = this.#isLiteral[0] && expectations[0] ? firstDifference(this.text, at, expectations[0]) : at;
     const unexpected = `unexpected ${expectsEnd ? quotedCharacter(this.text, at) : characterAt(this.text, unexpectedAt)}`;
@@ -153,7 +152,7 @@ function firstDifference(text: string, at: number, literal: string): number {
   return at + index;
 }
 
-/** Line and column from 1; a tab leads to the next multiple of eight. */
+/** Returns line and column from 1; a tab leads to the next multiple of eight. */
 function lineAndColumn(text: string, at: number): { line: number; column: number } {
   let line = 1;
   let column = 1;
@@ -172,7 +171,7 @@ function quotedCharacter(text: string, at: number): string {
   return `'${characterAt(text, at).slice(1, -1).replace('\\"', '"').replace("'", "\\'")}'`;
 }
 
-/** As Haskell shows a string. */
+/** Quotes a string as Haskell shows it. */
 function quoteHaskell(text: string): string {
   return JSON.stringify(text).replace(/[^ -~]/gu, (character) => `\\${character.codePointAt(0)}`);
 }
@@ -187,12 +186,12 @@ const QUOTED = /"([^"\\]*(?:\\.[^"\\]*)*)"/sy;
 const INDEX = /-?\d+(?=->|::|[.,)]|$)/y;
 const START_OF_INDEX = /-?(\d*)/y;
 
-/** Whether a name without quotes may contain the ASCII character with that code. */
+/** For each ASCII code, true if a name without quotes may contain the character. */
 const IS_PLAIN = Array.from({ length: 128 }, (_, code) => /[\w $]/.test(String.fromCharCode(code)));
 
 const NO_PATH: readonly JsonPathStep[] = [];
 
-/** `data->items->0->>"a key"` */
+/** Takes a field: `data->items->0->>"a key"`. */
 export function takeField(scanner: Scanner): FieldReference | null {
   scanner.skipSpace();
   const name = takeName(scanner);
@@ -206,7 +205,7 @@ export function readField(scanner: Scanner, name: string): FieldReference {
   return { name, path };
 }
 
-/** `views`, `"a.b"`, `first-name`, `Just A Name`; null if there is no name at the position. */
+/** Takes a name: `views`, `"a.b"`, `first-name`, `Just A Name`; null if there is none at the position. */
 export function takeName(scanner: Scanner): string | null {
   if (scanner.peek('"')) return readQuoted(scanner) || scanner.fail();
   const first = takeIdentifier(scanner);
@@ -226,7 +225,7 @@ export function readIdentifier(scanner: Scanner): string {
   return scanner.fail();
 }
 
-/** Letters of any script, digits, `_`, `$` and spaces; surrounding spaces are ignored. Null if it is empty. */
+/** Takes letters of any script, digits, `_`, `$` and spaces; surrounding spaces are ignored. Null if there are none. */
 function takeIdentifier(scanner: Scanner): string | null {
   const { text, position } = scanner;
   const end = endOfIdentifier(text, position);
@@ -242,7 +241,7 @@ function expectIdentifier(scanner: Scanner): void {
   scanner.expect("digit");
 }
 
-/** A loop is faster than a regular expression here: it reads most characters of a request, and nearly all are ASCII. */
+/** Finds the end by a loop, which is faster than a regular expression here: it reads most characters of a request, and nearly all are ASCII. */
 function endOfIdentifier(text: string, start: number): number {
   let at = start;
   for (;;) {
@@ -277,12 +276,12 @@ function readQuoted(scanner: Scanner): string {
   return scanner.fail();
 }
 
-/** `a\"b` */
+/** Removes the escapes: `a\"b` becomes `a"b`. */
 export function unescaped(text: string): string {
   return text.includes("\\") ? text.replace(/\\(.)/gs, "$1") : text;
 }
 
-/** `->items->0->>"a key"`, or nothing */
+/** Reads a path, `->items->0->>"a key"`, or nothing. */
 function readPath(scanner: Scanner): readonly JsonPathStep[] {
   if (!scanner.peek("->")) {
     scanner.expectLiteral("->>");
@@ -298,8 +297,8 @@ function readPath(scanner: Scanner): readonly JsonPathStep[] {
 }
 
 /**
- * An index is a number that is followed by a delimiter; otherwise it is a key. Unlike in PostgREST, a closing parenthesis is a
- * delimiter, so that the last column of an embed, `rel(data->0)`, is parsed like the others.
+ * Takes an index, which is a number that is followed by a delimiter; otherwise it is a key. Unlike in PostgREST, a closing parenthesis
+ * is a delimiter, so that the last column of an embed, `rel(data->0)`, is parsed like the others.
  */
 function takeIndex(scanner: Scanner): number | null {
   const match = scanner.takeMatch(INDEX);
@@ -330,7 +329,7 @@ function readKeyPart(scanner: Scanner): string {
 
 type EmbeddedField = { readonly path: readonly string[]; readonly field: FieldReference };
 
-/** A parameter's name: `author.books.data->>title` is a field of a relation embedded in a relation. */
+/** Parses a parameter's name: `author.books.data->>title` is a field of a relation embedded in a relation. */
 export function parsePath(text: string): EmbeddedField {
   const scanner = new Scanner("tree path", text);
   const names = readPathNames(scanner);
@@ -338,7 +337,7 @@ export function parsePath(text: string): EmbeddedField {
   return { field: { name: names.pop()!, path }, path: names };
 }
 
-/** `author.not.or`: the embed path of a logic tree, and its operator. */
+/** Parses `author.not.or`: the embed path of a logic tree, and its operator. */
 export function parseLogicPath(text: string): { readonly path: readonly string[]; readonly operator: string } {
   const names = readPathNames(new Scanner("logic path", text));
   const operator = names.pop()!;
@@ -352,7 +351,7 @@ function readPathNames(scanner: Scanner): string[] {
   return names;
 }
 
-/** `id,"a,b",name`, the value of the parameters columns and on_conflict */
+/** Parses `id,"a,b",name`, the value of the parameters columns and on_conflict. */
 export function parseColumns(parameter: "columns" | "on_conflict", text: string): readonly string[] {
   const scanner = new Scanner(`${parameter} parameter`, text);
   const names = [readName(scanner)];

@@ -25,14 +25,14 @@ const AGGREGATES = ["sum", "avg", "count", "max", "min"] as const satisfies read
 const EMBED_START = /(?:!(?:"(?:[^"\\]|\\.)*"|[\p{L}\d_ $-]+)){0,2}\(/suy;
 const JOIN_KIND = /(?:inner|left)(?=[!(])/y;
 
-/** `id,title:data->>name::text,author:users!author_id!inner(name),...tags(label),views.sum()` */
+/** Parses `id,title:data->>name::text,author:users!author_id!inner(name),...tags(label),views.sum()`. */
 export function parseSelect(text: string): readonly SelectItem[] {
   return readItems(new Scanner("select parameter", text));
 }
 
 export const SELECT_ALL: readonly SelectItem[] = [STAR_ITEM];
 
-/** The list may be empty, but an item must follow each comma. */
+/** Reads the items of a list, which may be empty, but an item must follow each comma. */
 function readItems(scanner: Scanner): readonly SelectItem[] {
   const first = takeItem(scanner);
   if (first === null) return [];
@@ -87,7 +87,7 @@ function readCount(scanner: Scanner, alias: string | null): SelectedColumn {
   return { kind: "column", field: null, alias, cast: null, aggregate: { name: "count", cast } };
 }
 
-/** `data->items->0::text`, `views.sum()::int`, `author_id.count(distinct)`, `location.distance((0,0))` */
+/** Reads `data->items->0::text`, `views.sum()::int`, `author_id.count(distinct)`, `location.distance((0,0))`. */
 function readColumn(scanner: Scanner, name: string, alias: string | null): SelectedColumn {
   const field = withMeasure(scanner, readField(scanner, name));
   const cast = readCast(scanner);
@@ -105,7 +105,7 @@ function readColumn(scanner: Scanner, name: string, alias: string | null): Selec
 
 type EmbedHeader = Pick<SelectedRelation, "name" | "alias" | "spread">;
 
-/** `!inner!author_id(name,books(title))` */
+/** Reads `!inner!author_id(name,books(title))`. */
 function readRelation(scanner: Scanner, { name, alias, spread }: EmbedHeader): SelectedRelation {
   let hint: string | null = null;
   let join: SelectedRelation["join"] = null;
@@ -149,7 +149,7 @@ function looksEnded(scanner: Scanner): boolean {
   return scanner.looksAt(")") || scanner.looksAt(",") || scanner.looksDone();
 }
 
-/** `created_at.desc.nullslast,data->>name,author(name).asc,comments.count.desc,location.distance((0,0))` */
+/** Parses `created_at.desc.nullslast,data->>name,author(name).asc,comments.count.desc,location.distance((0,0))`. */
 export function parseOrder(text: string): readonly OrderTerm[] {
   const scanner = new Scanner("order", text);
   const terms = [readTerm(scanner)];
@@ -170,7 +170,7 @@ function readTerm(scanner: Scanner): OrderTerm {
   return { field, relation, ...(isCount && { by: "count" }), direction, nulls: nullsPlace };
 }
 
-/** `created_at`, `author(name)` */
+/** Reads `created_at`, `author(name)`. */
 function readSubject(scanner: Scanner): Pick<OrderTerm, "relation" | "field"> {
   const start = scanner.position;
   const field = takeField(scanner) ?? scanner.fail();
@@ -195,12 +195,12 @@ function takeSuffix<Word extends string>(scanner: Scanner, word: Word): Word | n
   return null;
 }
 
-/** A filter begins with the name of an operator, so a column may be called distinct. */
+/** Returns true for distinct. A filter begins with the name of an operator, so a column may be called distinct. */
 export function isDistinct(text: string): boolean {
   return text.startsWith("on(");
 }
 
-/** `on(author_id,data->>kind)` */
+/** Parses `on(author_id,data->>kind)`. */
 export function parseDistinct(text: string): readonly FieldReference[] {
   const scanner = new Scanner("distinct", text);
   scanner.take("on(");

@@ -11,14 +11,14 @@ import {
 import { isExactJsonObject, isJsonObject, type JsonObject } from "#runtime/json";
 import { invalidBody, parseWholeJson } from "./whole-json.ts";
 
-/** Makes the column the value itself, which may be an object with a key that begins with a dollar sign. */
+/** The operator that sets the column to the operand itself, which may be an object with a key that begins with a dollar sign. */
 const SET = "$set";
-/** Their operand is a list; another value is the only item of one. */
+/** Operators whose operand is a list; any other value becomes a list of one item. */
 const WITH_LISTS: readonly UpdateOperator[] = ["$append", "$prepend", "$unset"];
 
 type Change = { readonly operator: UpdateOperator | typeof SET; readonly operand: unknown };
 
-/** `{"stock": {"$inc": -1}}`: the payload with operands under names of their own, and the operators of each column. */
+/** Parses `{"stock": {"$inc": -1}}`: the payload with operands under names of their own, and the operators of each column. */
 export function parseOperators(payload: RowPayload): Pick<UpdateIntent, "payload" | "operators"> {
   const rows = readRows(payload);
   const changes = rows.map((row, index) => readChanges(row, payload, payload.isArray ? `${index}/` : ""));
@@ -69,7 +69,7 @@ function invalidOperator(message: string, path: string): HttpError {
   });
 }
 
-/** Null if only new values are given. */
+/** Returns the operators; null if there are only new values. */
 function summarize(column: string, changes: readonly ReadonlyMap<string, Change>[]): ColumnOperators | null {
   const ofRows = changes.map((all) => all.get(column)?.operator ?? SET);
   const operators = UPDATE_OPERATORS.filter((operator) => ofRows.includes(operator));

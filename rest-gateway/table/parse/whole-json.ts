@@ -3,12 +3,12 @@ import { HttpError } from "#http";
 import { runToCompletion } from "#runtime/concurrency";
 import { parseJsonExactly, scanJson } from "#runtime/json";
 
-/** Its values are parsed at once. */
+/** The limit of a body whose values are parsed at once. */
 const MAX_BYTES = 4 * 2 ** 20;
-/** Its values are parsed and serialized, which is recursive. */
+/** The limit of nesting, since values are parsed and serialized recursively. */
 const MAX_LEVELS = 1_000;
 
-/** All values of a body, which Postgres does not read as it was sent. `what`: its name in messages. */
+/** Parses all values of a body that Postgres does not read unchanged. `what` is its name in messages. */
 export function parseWholeJson(json: Buffer, what: string): unknown {
   if (json.length > MAX_BYTES) {
     throw new HttpError(413, "PAYLOAD_TOO_LARGE", `${what} may not be larger than ${MAX_BYTES} bytes.`);

@@ -30,13 +30,13 @@ type DescribeOptions = Pick<Config, "openapiMode" | "openapiProxyUrl" | "openapi
 type DescribeRequest = {
   readonly request: GatewayRequest;
   readonly parsed: TableRequest;
-  /** Null: all. */
+  /** The tables; null for all. */
   readonly tables: readonly string[] | null;
   readonly caller: Caller;
   readonly catalog: Catalog;
 };
 
-/** The root resource: an OpenAPI document of the schema, or of some of its tables, as the caller may see it. */
+/** Makes the root resource: an OpenAPI document of the schema, or of some of its tables, as the caller may see it. */
 export function makeRootDescription({ openapiMode, openapiProxyUrl, openapiSecurity, requireApiKey }: DescribeOptions) {
   const documents = new DocumentCache();
   return async ({
@@ -75,7 +75,7 @@ export function makeRootDescription({ openapiMode, openapiProxyUrl, openapiSecur
 
 type CatalogView = { readonly schema: string; readonly catalog: Catalog; readonly role: string };
 
-/** `OPTIONS,GET,HEAD,POST`: the methods that the resource supports. Throws if it does not exist. */
+/** Returns the methods that the resource supports, `OPTIONS,GET,HEAD,POST`. Throws if it does not exist. */
 export function allowedMethods(
   { kind, name }: TableResource & { name?: string },
   { schema, catalog, role }: CatalogView,
@@ -97,7 +97,7 @@ function tableMethods({ insertable, updatable, deletable, primaryKey }: CatalogT
   return methods.join(",");
 }
 
-/** A function that changes something is not to be called by following a link. */
+/** Returns the methods of a function. Following a link must not call one that changes data. */
 function routineMethods({ volatility }: Routine): string {
   return volatility === "volatile" ? "OPTIONS,POST" : "OPTIONS,GET,HEAD,POST";
 }
@@ -116,7 +116,7 @@ const DOCUMENTS: Readonly<Record<DocumentFormat, (subject: TableDocumentOptions)
   "swagger-2.0": makeSwaggerDocument,
 };
 
-/** The document at `GET /rest/v1/`. */
+/** Returns the document at `GET /rest/v1/`. */
 export async function describeTables(
   { accept, ...subject }: TableDocumentOptions & { readonly accept: string | undefined },
   documents: DocumentCache,
@@ -135,7 +135,7 @@ type NegotiatedDocument = { readonly format: DocumentFormat; readonly contentTyp
 type AcceptedType = { readonly type: string; readonly version: string | null };
 
 /**
- * Clients without a type, or with one of PostgREST's, get Swagger 2.0 as from PostgREST. Browsers and clients with
+ * Chooses the format. Clients without a type, or with one of PostgREST's, get Swagger 2.0 as from PostgREST. Browsers and clients with
  * OpenAPI's own type get OpenAPI 3.1. A version in the media type takes precedence.
  */
 export function negotiateFormat(accept: string | undefined): NegotiatedDocument {
@@ -179,7 +179,7 @@ function contentTypeOf(form: DocumentFormat, { type }: AcceptedType): string {
   return `${name}; charset=utf-8`;
 }
 
-/** `application/vnd.oai.openapi+json;version="3.1"` */
+/** Parses `application/vnd.oai.openapi+json;version="3.1"`. */
 function toAcceptedType({ type: text }: { readonly type: string }): AcceptedType {
   const [type = "", ...parameters] = text.toLowerCase().split(";");
   const version = parameters.find((parameter) => parameter.startsWith("version="));

@@ -18,7 +18,7 @@ import { canonicalQueryString, type UrlParameter } from "../parse/query-string.t
 import type { TableRequest } from "../parse/request.ts";
 import { parseSqlHeaders, parseSqlStatus } from "./sql-headers.ts";
 
-/** In PostgREST's order. */
+/** The preferences in PostgREST's order. */
 const PREFERENCE_NAMES = {
   resolution: "resolution",
   missing: "missing",
@@ -50,7 +50,7 @@ const CONTROL_CHARACTERS = /\p{Cc}/gu;
 
 const NOT_ASCII = /[^\t -~]/;
 
-/** Servers may reject a request with a longer cursor. */
+/** The limit of a cursor, since servers may reject a request with a longer one. */
 const MAX_CURSOR_LENGTH = 4_096;
 
 type ResponseHeaders = Record<string, string>;
@@ -61,7 +61,7 @@ const VARY_HEADERS = "Accept, Prefer, Range";
 type ResponseHead = { readonly status: number; readonly headers: ResponseHeaders };
 type SentResponse<B> = ResponseHead & { readonly body: B | null };
 
-/** The response to a result, by the client's method and preferences. */
+/** Makes the response to a result, by the client's method and preferences. */
 export function respond<B extends ResponseBody>(
   request: TableRequest,
   plan: Plan,
@@ -105,7 +105,10 @@ function respondByKind<B extends ResponseBody>(
 const READ_PREFERENCES: readonly PreferenceName[] = ["count", "tx", "handling", "timezone"];
 const CALL_PREFERENCES: readonly PreferenceName[] = [...READ_PREFERENCES, "maxAffected"];
 
-/** Proxies accept response heads of 4 KiB, and Node's fetch of 16 KiB; a query string with a list of values can be longer. */
+/**
+ * The limit of this header: proxies accept response heads of 4 KiB, and Node's fetch of 16 KiB; a query string with a list of values can
+ * be longer.
+ */
 const MAX_CONTENT_LOCATION = 2_048;
 
 function respondWithRows<B extends ResponseBody>(
@@ -207,7 +210,7 @@ function insertHead(
   return { status: isCreated(request, result) ? 201 : 200, headers };
 }
 
-/** The response to an UPDATE or DELETE. */
+/** Makes the response to an UPDATE or DELETE. */
 function changeHead(request: TableRequest, range: string, relevant: readonly PreferenceName[]): ResponseHead {
   return {
     status: returnsRows(request) ? 200 : 204,
@@ -215,12 +218,12 @@ function changeHead(request: TableRequest, range: string, relevant: readonly Pre
   };
 }
 
-/** Whether rows were inserted. Without a key nothing can be merged, so all rows were. */
+/** Returns true if rows were inserted. Without a key nothing can be merged, so all rows were. */
 function isCreated({ preferences }: TableRequest, { inserted, rowCount: page }: RunResult<unknown>): boolean {
   return preferences.resolution !== "merge-duplicates" || (inserted ?? page ?? 0) > 0;
 }
 
-/** A planned count applies to reads only. */
+/** Returns the total of a write. A planned count applies to reads only. */
 function writtenTotal({ preferences: { count } }: TableRequest, { rowCount: page }: RunResult<unknown>): number | null {
   return count === "exact" || count === "estimated" ? page : null;
 }
@@ -233,7 +236,7 @@ function respondWithExplanation<B extends ResponseBody>(plan: Plan, result: RunR
   return { status: 200, headers: contentTypeHeader(plan), body: result.body };
 }
 
-/** `/films?id=eq.7` */
+/** Returns the path of a row, `/films?id=eq.7`. */
 function rowLocation(table: string, columns: readonly string[], values: readonly (string | null)[]): string {
   const key = columns.map((name, index) => {
     const value = values[index] ?? null;
@@ -253,7 +256,7 @@ function contentTypeHeader({ format }: Plan): ResponseHeaders {
 
 type PageResult = Pick<ResponseRow<unknown>, "position" | "total">;
 
-/** Links to the next and the first page, and Content-Range on the first page, where the row numbers are known. */
+/** Returns links to the next and the first page, and Content-Range on the first page, if the row numbers are known. */
 function pageHeaders(parameters: readonly UrlParameter[], plan: Plan, { position, total }: PageResult) {
   if (plan.kind === "write" || plan.keyset === null || position === undefined) return {};
   const { order, isFirst } = plan.keyset;
@@ -288,13 +291,13 @@ function withCursor(parameters: readonly UrlParameter[], cursor: string): string
     .join("&");
 }
 
-/** `0-9/57`, `*\/57` for no rows, `0-9/*` without a count, `0-*\/*` for a stream of unknown length */
+/** Prints `0-9/57`, `*\/57` for no rows, `0-9/*` without a count, `0-*\/*` for a stream of unknown length. */
 export function contentRange(first: number, last: number | null, total: number | null): string {
   const rows = last === null ? `${first}-*` : total !== 0 && first <= last ? `${first}-${last}` : "*";
   return `${rows}/${total ?? "*"}`;
 }
 
-/** Beyond the bound of a count, the number of rows that exist for certain. */
+/** Returns the total; above the bound of a count, the number of rows that certainly exist. */
 function leastTotal({ total: counted, rows, needsEstimate }: ReadPlan, { total, rowCount }: RunResult<unknown>) {
   if (needsEstimate || total === null || counted.kind !== "counted" || total !== counted.max) return total;
   return Math.max(total, rows.offset + (rowCount ?? 0));
@@ -302,7 +305,7 @@ function leastTotal({ total: counted, rows, needsEstimate }: ReadPlan, { total, 
 
 type ReturnedRange = { readonly offset: number; readonly limit: number | null };
 
-/** Status and Content-Range of a page; `rows` is null for a stream. Throws if the page begins after the last row. */
+/** Returns the status and Content-Range of a page; `rows` is null for a stream. Throws if the page begins after the last row. */
 export function rangeStatus(
   { offset, limit }: ReturnedRange,
   rows: number | null,
@@ -325,7 +328,7 @@ export function lastRowNumber(first: number, rows: number | null): number | null
 
 type PreferenceName = keyof typeof PREFERENCE_NAMES;
 
-/** The value of Preference-Applied: the preferences that are relevant for the request and were applied; null if none were. */
+/** Returns the value of Preference-Applied: the relevant preferences that were applied; null if none were. */
 function preferenceApplied(preferences: Preferences, relevant: readonly PreferenceName[]): string | null {
   const isApplied = (name: PreferenceName) => name !== "maxAffected" || preferences.handling === "strict";
   const applied = PREFERENCE_ORDER.filter(
@@ -342,7 +345,7 @@ function contentType({ kind, type }: ResponseFormat): string {
   return kind !== "media" || TEXT_TYPES.has(type) ? `${type}; charset=utf-8` : type;
 }
 
-/** PostgREST's warning for a relation with an alias that is referred to by its name (RFC 7234, 5.5). */
+/** Returns PostgREST's warning for a relation with an alias that is referred to by its name (RFC 7234, 5.5). */
 function legacyWarning(targets: readonly LegacyTarget[]): string {
   const changes = targets.map(({ name, alias }) => `\`${name}\` to \`${alias}\``).join(", ");
   const text =

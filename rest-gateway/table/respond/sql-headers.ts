@@ -31,7 +31,7 @@ const CANONICAL_NAMES: ReadonlyMap<string, string> = new Map(
   RESPONSE_HEADERS.map((name) => [name.toLowerCase(), name]),
 );
 
-/** `[{"Set-Cookie":"a"},{"Set-Cookie":"b"}]`: the headers that SQL has set in response.headers; a header may occur several times. */
+/** Parses the headers that SQL has set in response.headers, `[{"Set-Cookie":"a"},{"Set-Cookie":"b"}]`; a header may occur several times. */
 export function parseSqlHeaders(text: string | null): Record<string, string | string[]> {
   if (text === null) return {};
   const headers = new Map<string, string | string[]>();
@@ -43,7 +43,7 @@ export function parseSqlHeaders(text: string | null): Record<string, string | st
   return Object.fromEntries(headers);
 }
 
-/** The status that SQL has set in response.status; after one below 200, clients would wait for another response. */
+/** Parses the status that SQL has set in response.status; after one below 200, clients would wait for another response. */
 export function parseSqlStatus(text: string | null): number | null {
   if (text === null) return null;
   const status = Number(text);
@@ -65,7 +65,7 @@ function parseHeaderPairs(text: string): [name: string, value: string][] {
   return pairs.flatMap((pair) => Object.entries(pair));
 }
 
-/** Whether HTTP allows the header: it has no line breaks. */
+/** Returns true if HTTP allows the header, which has no line breaks. */
 export function isValidHeader([name, value]: readonly [name: string, value: unknown]): boolean {
   return HEADER_NAME.test(name) && typeof value === "string" && HEADER_VALUE.test(value);
 }
@@ -86,7 +86,7 @@ function invalidSqlHeaders(): HttpError {
   );
 }
 
-/** The name from SQL in our spelling: with other capital letters, the header would be added to ours instead of replacing it. */
+/** Returns the name from SQL in our spelling: with other capital letters, the header would be added to ours instead of replacing it. */
 export function canonicalHeaderName(name: string): string {
   return CANONICAL_NAMES.get(name.toLowerCase()) ?? name;
 }

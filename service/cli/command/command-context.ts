@@ -14,14 +14,13 @@ import { UsageError } from "./command.ts";
 
 /** Undefined function, undefined table, invalid schema name. */
 const NOT_MIGRATED: readonly (string | undefined)[] = ["42883", "42P01", "3F000"];
-/** Insufficient privilege. */
 const INSUFFICIENT_PRIVILEGE = "42501";
 /** SQLSTATEs of the service's own functions, whose messages are for users. */
 const OWN_SQLSTATE = /^[A-Z]{5}$/;
 
 type CatalogCommandContext = {
   readonly catalog: Catalog;
-  /** Including the settings in the database. */
+  /** The settings, including those in the database. */
   readonly config: Config;
   readonly postgres: PostgresUrls;
 };
@@ -55,7 +54,7 @@ export async function withCatalog<T>(
   }
 }
 
-/** Rejects if the service's own database is not as this version makes it, since `withCatalog` would migrate it. */
+/** Rejects if the service's own database lacks migrations of this version, since `withCatalog` would apply them. */
 export async function requireMigrated(config: Config): Promise<void> {
   if (!isEmbedded(config)) return;
   const postgres = await reachPostgres(config, (step) => console.error(step));

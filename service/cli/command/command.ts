@@ -87,7 +87,7 @@ export function takeBranch(args: readonly string[], environment: NodeJS.ProcessE
   return args.toSpliced(at, 2);
 }
 
-/** Whether the service should start: `--dev` and `--branch NAME` are the only arguments. For others, prints the usage or an error. */
+/** True if the service should start: `--dev` and `--branch NAME` are the only arguments. For others, prints the usage or an error. */
 export function acceptsStartArguments(args: readonly string[]): boolean {
   const [arg] = args.filter((each) => each !== "--dev");
   if (arg === undefined) return true;

@@ -4,7 +4,7 @@ import { describeDatabase } from "#operations/inspect";
 import { withClient } from "#postgres/client";
 import type { CommandOutput } from "./own-command.ts";
 
-/** All tables and functions in a line each, or one table with all that belongs to it. */
+/** Lists all tables and functions, one per line, or describes one table in full. */
 export async function describeSchema(
   table: string | undefined,
   { catalog, directUrl }: { readonly catalog: Catalog; readonly directUrl: string },

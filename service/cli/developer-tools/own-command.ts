@@ -9,7 +9,7 @@ const MAX_OUTPUT_BYTES = 1_000_000;
 
 type RunOptions = {
   readonly signal: AbortSignal;
-  /** Whether the command exits as after a failure if it has found faults, which it prints. */
+  /** True if the command exits as after a failure when it has found faults, which it prints. */
   readonly exitsWithFindings?: boolean;
 };
 

@@ -7,7 +7,7 @@ import { type CommandOutput, runOwnCommand } from "./own-command.ts";
 
 type ToolContext = { readonly config: Config; readonly signal: AbortSignal };
 
-/** Each tool reads those that it declares. */
+/** The arguments of all tools. Each tool reads those that it declares. */
 export type ToolArguments = {
   readonly words?: string;
   readonly page?: string;
@@ -25,9 +25,9 @@ export type DeveloperTool = {
   /** JSON Schemas of the arguments. */
   readonly properties: Readonly<Partial<Record<keyof ToolArguments, object>>>;
   readonly required: readonly (keyof ToolArguments)[];
-  /** Clients run what reads only without asking the developer. */
+  /** True if the tool only reads: clients run it without asking the developer. */
   readonly isReadOnly: boolean;
-  /** The arguments fit the schemas. */
+  /** Runs the tool. The arguments fit the schemas. */
   readonly run: (args: ToolArguments, context: ToolContext) => Promise<CommandOutput>;
 };
 
@@ -38,7 +38,7 @@ const REQUEST = text(
   "A path such as /rest/v1/things?done=is.false, /api/v1/things or /realtime/v1?table=things; or a GraphQL query.",
 );
 
-/** What a coding agent may ask. Nothing here migrates or changes the database. */
+/** The tools that a coding agent may call. None of them migrates or changes the database. */
 export const DEVELOPER_TOOLS: readonly DeveloperTool[] = [
   {
     name: "search_docs",

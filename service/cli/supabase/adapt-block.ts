@@ -59,7 +59,7 @@ const IN_BLOCK =
   /(?<=(?:\b(?:begin|then|else|loop)|;)\s*)(?:execute\s+' *'(?=\s*;)|(?:create|alter|drop|grant|revoke|comment)\b[^;]*)/gi;
 const EXECUTED = /^execute\s+(?:'((?:[^']|'')*)'|(\$\w*\$)([\s\S]*)\2)$/i;
 
-/** A block with statements about what Supabase's services have, which are changed or removed as elsewhere. */
+/** Adapts the statements of a block that concern Supabase's services: changes or removes them like statements outside of blocks. */
 export async function adaptInBlock(statement: string): Promise<AdaptedStatement | null> {
   if (!/^do\b/i.test(statement)) return null;
   const adapted = await replaceInBlock(statement, IN_BLOCK, async (text) => {

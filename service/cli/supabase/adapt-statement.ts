@@ -5,7 +5,7 @@ export type AdaptedStatement = { readonly sql: string; readonly changes: readonl
 
 type Rule = {
   readonly pattern: RegExp;
-  /** Null: the statement is removed. A text replaces each match of the pattern. */
+  /** The text that replaces each match of the pattern; null if the statement is removed. */
   readonly replacement: string | ((statement: string, match: RegExpExecArray) => string) | null;
   readonly change: string | ((match: RegExpExecArray) => string);
 };
@@ -15,7 +15,7 @@ const OWNERS = String.raw`"?(?:postgres|supabase_\w+|dashboard_user|pgbouncer|pg
 /** Schemas that every project of Supabase has. */
 const SUPABASE_SCHEMAS =
   "auth|storage|realtime|extensions|cron|net|vault|pgmq|pgmq_public|graphql|graphql_public|supabase_functions|supabase_migrations|pgbouncer|pgsodium|_realtime|_analytics";
-/** Tables of dumps that say what was going on in the services of Supabase. */
+/** Tables of dumps that contain the state of Supabase's services. */
 const SERVICE_ROWS =
   "audit_log_entries|flow_state|instances|mfa_amr_claims|mfa_challenges|mfa_factors|oauth_\\w+|one_time_tokens|refresh_tokens|saml_\\w+|schema_migrations|sessions|sso_\\w+";
 
@@ -23,10 +23,10 @@ const SERVICE_ROWS =
 export const AUTH_VIEWS =
   "identities|sessions|refresh_tokens|mfa_factors|mfa_challenges|mfa_amr_claims|one_time_tokens|audit_log_entries|flow_state";
 
-/** Those of which no table follows the service's, on which a trigger could be. */
+/** Views for which no table mirrors the service's rows, so that no trigger can be on it. */
 const UNFOLLOWED_VIEWS = "refresh_tokens|mfa_challenges|mfa_amr_claims|one_time_tokens|flow_state";
 
-/** Tables of those services that do not exist here, or that nothing fills. */
+/** Tables of Supabase's services that do not exist here, or that nothing fills. */
 const SERVICE_TABLES =
   'storage"?\\s*\\.\\s*"?(?:buckets_\\w+|iceberg_\\w+|migrations|prefixes|s3_multipart_uploads\\w*|vector_indexes)|' +
   'auth"?\\s*\\.\\s*"?(?:custom_oauth_providers|instances|oauth_\\w+|saml_\\w+|schema_migrations|sso_\\w+)|' +
@@ -35,7 +35,7 @@ const STORAGE_FUNCTIONS =
   "add_prefixes|allow_\\w+_operation|can_insert_object|delete_\\w*prefix\\w*|enforce_bucket_name_length|extension|filename|foldername|get_common_prefix|" +
   "get_level|get_prefix(?:es)?|get_size_by_bucket|list_\\w+_with_delimiter|lock_top_prefixes|objects_\\w+|operation|prefixes_\\w+|protect_delete|search\\w*|update_updated_at_column";
 
-/** Columns and constraints of Supabase's two tables. */
+/** Columns and constraints of Supabase's two storage tables. */
 const STORAGE_COLUMNS =
   "allowed_mime_types|avif_autodetection|bucket_id|created_at|file_size_limit|id|last_accessed_at|level|metadata|name|owner|owner_id|path_tokens|public|type|updated_at|user_metadata|version";
 const STORAGE_CONSTRAINTS = "(?:buckets|objects)_(?:pkey|owner_fkey|bucket_?id_fkey)";
@@ -48,13 +48,13 @@ const STORAGE_CHANGE =
   `(?:add|alter|drop)\\s+(?:(?:column\\s+)?(?:if\\s+(?:not\\s+)?exists\\s+)?"?(?:${STORAGE_COLUMNS})"?|` +
   `constraint\\s+(?:if\\s+exists\\s+)?"?${STORAGE_CONSTRAINTS}"?)(?!["\\w])`;
 
-/** Removes the items of a list that match, and with the last one the statement. */
+/** Removes the items of a list that match; if none is left, removes the statement. */
 function removeItems(start: string, items: readonly string[], removed: RegExp, end = ""): string {
   const kept = items.filter((item) => !removed.test(item));
   return kept.length === 0 ? "" : `${start}${kept.join(",").trim()}${end}`;
 }
 
-/** What comparisons of schemas write when two versions of Supabase's services differ. */
+/** Rules for the statements that schema comparisons write when two versions of Supabase's services differ. */
 const SERVICE_RULES: readonly Rule[] = [
   {
     pattern: new RegExp(
@@ -147,7 +147,7 @@ const SERVICE_RULES: readonly Rule[] = [
 
 const PUBLICATION = `"?supabase_realtime(?:_messages_publication)?"?`;
 
-/** A block; what it needs is missing where the service does not stream changes. */
+/** Wraps the statement in a block, because its publication is missing if the service does not stream changes. */
 function publishOnce(statement: string): string {
   return `do $publish$ begin\n${statement};\nexception when duplicate_object or undefined_object then null; end $publish$`;
 }
@@ -160,7 +160,7 @@ function createRole(statement: string, [, name]: RegExpExecArray): string {
 const RULES: readonly Rule[] = [
   ...SERVICE_RULES,
   {
-    // It cannot run in a transaction.
+    // VACUUM cannot run in a transaction.
     pattern: /^vacuum\b/i,
     replacement: null,
     change: "removed a vacuum",
@@ -192,7 +192,7 @@ const RULES: readonly Rule[] = [
     change: "removed a statement about the publication supabase_realtime, which has all tables here",
   },
   {
-    // Roles belong to the cluster: the scratch database in which the project is tried leaves them there.
+    // Roles belong to the cluster: the scratch database in which the project is tested leaves them there.
     pattern: /^create\s+(?:role|user|group)\s+("[^"]+"|\w+)/i,
     replacement: createRole,
     change: "creates a role only where it does not exist",
@@ -252,7 +252,7 @@ const RULES: readonly Rule[] = [
       `creates an index of type ${method} only where Postgres has it; searches are exact without`,
   },
   {
-    // Some are here under the same name, such as auth.is_admin().
+    // Some schemas and functions exist here under the same name, such as auth.is_admin().
     pattern: /^create\s+(function\s+"?auth"?\s*\.)/i,
     replacement: "create or replace $1",
     change: 'added "or replace" to a function of schema auth',
@@ -319,7 +319,7 @@ export function adaptStatement(statement: string): AdaptedStatement | null {
   return applyRules(RULES, statement);
 }
 
-/** The same for a statement of a block about what Supabase's services have, and this service has in another way. */
+/** Adapts a statement of a block about an object of Supabase's services that this service has in another way; null if it stays. */
 export function adaptServiceStatement(statement: string): AdaptedStatement | null {
   return applyRules(SERVICE_RULES, statement);
 }

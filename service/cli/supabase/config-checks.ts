@@ -7,7 +7,7 @@ import { withServiceClient } from "#postgres/client";
 import { type SqlFunction, toHookFunction } from "./sign-in-hooks.ts";
 import { importConfig } from "./supabase-config.ts";
 
-/** The settings of config.toml that switch something on here, too. */
+/** The settings of config.toml that enable a feature here, too. */
 const SWITCHES: readonly { readonly setting: string; readonly isOn: (config: Config) => boolean }[] = [
   { setting: "AUTH_ANONYMOUS_SIGN_INS", isOn: ({ anonymousSignIns }) => anonymousSignIns },
   { setting: "AUTH_MANUAL_LINKING", isOn: ({ manualLinking }) => manualLinking },
@@ -18,7 +18,7 @@ const FUNCTION_EXISTS = `
   select from pg_catalog.pg_proc join pg_catalog.pg_namespace on pg_namespace.oid = pronamespace
   where nspname operator(pg_catalog.=) $1 and proname operator(pg_catalog.=) $2 limit 1`;
 
-/** What supabase/config.toml of the project asks for and does not get; empty where there is no such file. */
+/** Lists the settings of supabase/config.toml that have no effect here; empty if there is no such file. */
 export async function readConfigFindings(folder: string, config: Config, url: string): Promise<DoctorFinding[]> {
   const file = join(folder, "supabase/config.toml");
   if (!existsSync(file)) return [];

@@ -19,7 +19,7 @@ const CONTROL_CHARACTERS: Readonly<Record<string, string>> = {
 };
 const ROWS_PER_STATEMENT = 500;
 
-/** Rows of `copy … from stdin` as inserts: a migration is sent as one text, which no rows can follow. */
+/** Converts the rows of `copy … from stdin` to inserts, because a migration is sent as one text, which no rows can follow. */
 export function replaceCopies(sql: string): string {
   let replaced = "";
   let end = 0;
@@ -45,7 +45,7 @@ function toInserts(target: string, rows: readonly string[]): string {
       .slice(start, start + ROWS_PER_STATEMENT)
       .map(toValues)
       .join(",\n");
-    // As `copy` does, also for columns that are "generated always as identity".
+    // `copy` also writes columns that are "generated always as identity".
     statements.push(`insert into ${target} overriding system value values\n${values};`);
   }
   return statements.join("\n");
@@ -60,7 +60,7 @@ function toLiteral(field: string): string {
   return pg.escapeLiteral(decodeEscapes(field));
 }
 
-/** Escapes with numbers are bytes of UTF-8, of which several may make a character. */
+/** Decodes escapes. Numeric escapes are bytes of UTF-8, of which several may make a character. */
 function decodeEscapes(field: string): string {
   return field.replace(ESCAPES, (escapes) => {
     const bytes = [...escapes.matchAll(ESCAPE)].map(([, hexadecimal, octal, letter]) => {

@@ -34,7 +34,7 @@ const OPTIONAL: readonly string[] = [
   "wrappers",
 ];
 
-/** Extensions that the embedded Postgres lacks, by what a project that needs them names; many have only been enabled in the dashboard. */
+/** Extensions that the embedded Postgres lacks, by the names that a project uses from them; many were only enabled in the dashboard. */
 const USES: Readonly<Record<string, RegExp>> = {
   pg_hashids: /\bid_(?:en|de)code(?:_once)?\b|\bhash_(?:en|de)code\b/i,
   pgroonga: /\bpgroonga_\w+|\busing\s+"?pgroonga\b|&@|&\^/i,
@@ -68,13 +68,13 @@ export type ExtensionSources = {
   /** The APIs whose schemas the project gets. */
   readonly apis: readonly SupabaseApi[];
   readonly folder: string;
-  /** Whether the project has columns of half precision. */
+  /** True if the project has columns of half precision. */
   readonly usesHalfvec: boolean;
   /** Extensions that the project may create without using them. */
   readonly unused: readonly string[];
 };
 
-/** A statement about an extension, as it runs here; null for other statements and for those that stay. */
+/** Adapts a statement about an extension to this service; null for other statements and for those that stay. */
 export async function adaptExtension(statement: string, sources: ExtensionSources): Promise<AdaptedStatement | null> {
   const [, moved, quotedPlace, place] = MOVE.exec(statement) ?? [];
   if (moved !== undefined && STAND_INS.includes(moved.toLowerCase()))
@@ -126,17 +126,17 @@ function isOptional(name: string, { unused }: ExtensionSources): boolean {
   return OPTIONAL.includes(name) || unused.includes(name) || PACKAGE.test(name);
 }
 
-/** Extensions that are not in pg_extension although what they provide is here. */
+/** Extensions that are not in pg_extension although the service provides their objects. */
 const UNLISTED = new RegExp(
   `'(?:${[...Object.values(SUPABASE_APIS).map(({ extension }) => extension), ...STAND_INS].join("|")})'`,
 );
 const LIST = /(?<=\b(?:from|join)\s+)(?:"?pg_catalog"?\s*\.\s*)?"?(pg_extension|pg_available_extensions)"?(?![\w".])/gi;
-/** A statement of a block of PL/pgSQL, also one in a string that is executed, where comments and strings are masked. */
+/** A statement about an extension in a block of PL/pgSQL, also in a string that is executed; comments and strings are masked. */
 const IN_BLOCK =
   /(?<=(?:\b(?:begin|then|else|loop)|;)\s*)(?:execute\s+' *'(?=\s*;)|(?:create|alter|drop)\s+extension\b[^;]*)/gi;
 const EXECUTED = /^execute\s+('|\$\w*\$)\s*((?:create|alter|drop)\s+extension\b[^';]*?);?\s*\1$/i;
 
-/** A statement that asks which extensions there are, or a block that creates, moves or drops one; null for other statements. */
+/** Adapts a query for the extensions, or a block that creates, moves or drops one; null for other statements. */
 export async function adaptExtensionUse(
   statement: string,
   sources: ExtensionSources,
@@ -160,7 +160,7 @@ export async function adaptExtensionUse(
   return changes.length === 0 ? null : { sql, changes };
 }
 
-/** The stand-in for a project that uses the type without creating its extension, as one that was enabled in the dashboard. */
+/** The stand-in for a project that uses the type without creating its extension, which was enabled in the dashboard. */
 export function vectorStandIn(sources: ExtensionSources): Promise<string> {
   return createStandIn(sources, "vector", "extensions").then((sql) =>
     whereAvailable("vector", "create extension if not exists vector schema extensions", sql),
@@ -191,7 +191,7 @@ const CREATED: readonly { readonly kind: string; readonly pattern: RegExp }[] = 
   { kind: "type", pattern: /^create (?:type|domain) (:SCHEMA\.\w+)/ },
 ];
 
-/** The objects of a stand-in as `alter` and `drop` name them, the types last, which the names of the others contain. */
+/** The objects of a stand-in as `alter` and `drop` name them. The types come last, because the names of the others contain them. */
 function objectsOf(standIn: string): readonly { readonly kind: string; readonly name: string }[] {
   const statements = splitStatements(standIn);
   return CREATED.flatMap(({ kind, pattern }) => {
@@ -210,7 +210,7 @@ function toObjectName(kind: string, name: string): string {
   return `${operator} (${left}, ${right})`;
 }
 
-/** What is done with the extension where Postgres has it, and otherwise with its stand-in in its schema. */
+/** Runs the statement if Postgres has the extension, and otherwise the stand-in's SQL in its schema. */
 function whereCreated(name: string, statement: string, standIn: string): string {
   return `do $extension$
 declare v_schema pg_catalog.text := (select extnamespace::pg_catalog.regnamespace from extensions.pg_extension where extname = '${name}');
@@ -253,7 +253,7 @@ async function dropExtension(statement: string, sources: ExtensionSources, name:
   };
 }
 
-/** The stand-in is created once, whichever of a project's statements runs first. */
+/** Creates the extension if it is available, or else its stand-in once, whichever statement of the project runs first. */
 function whereAvailable(name: string, created: string, standIn: string | null): string {
   const isMissing = `not exists (select from extensions.pg_extension where extname = '${name}')`;
   const otherwise = standIn === null ? "" : `\nelsif ${isMissing} then execute $stand_in$\n${standIn}\n$stand_in$;`;

@@ -22,7 +22,7 @@ const AUTH_TABLE = new RegExp(`(?<![\\w."])("?)auth\\1\\s*\\.\\s*("?)(${AUTH_VIE
 /** Rows are written to the table behind the view, so that "on conflict" works, and without the triggers that a seed may switch off. */
 const IDENTITY_INSERT = /(\binsert\s+into\s+)("?)auth\2\s*\.\s*("?)identities\3(?![\w"])/gi;
 
-/** Views have no triggers after a row: those of a project are on tables that follow the service's. */
+/** The table of a trigger statement. Views have no triggers after a row: a project's triggers are on tables that follow the service's. */
 const TRIGGER_TABLE =
   /(\balter\s+table\s+(?:only\s+)?supabase_auth\.(?=\w+\s+(?:enable|disable)\s+(?:\w+\s+)?trigger\b)|\btrigger\s+(?:if\s+exists\s+)?(?:"[^"]+"|\w+|%I)\s+(?:(?:before|after)\s[^;]*?\s)?on\s+supabase_auth\.)(sessions|identities|mfa_factors|audit_log_entries)\b/gi;
 const MIRRORS: Readonly<Record<string, string>> = {
@@ -32,7 +32,7 @@ const MIRRORS: Readonly<Record<string, string>> = {
   audit_log_entries: "audit_log_mirror",
 };
 
-/** Tables of Supabase Auth are views of schema `supabase_auth`. Strings and bodies of functions are included. */
+/** Renames tables of Supabase Auth, which are views of schema `supabase_auth` here, also in strings and bodies of functions. */
 function renameAuthTables(sql: string): string {
   return sql
     .replace(IDENTITY_INSERT, "$1supabase_auth.identity_rows")
@@ -50,14 +50,13 @@ export type SupabaseImport = {
   readonly files: readonly ImportedFile[];
   /** Statements that were changed or removed, with their place, and settings without a counterpart. */
   readonly changes: readonly string[];
-  /** For package.json. */
+  /** The settings for package.json. */
   readonly settings: Readonly<Record<string, string>>;
 };
 
 type ImportOptions = {
-  /** Contains `supabase/migrations`. */
+  /** The folder that contains `supabase/migrations`. */
   readonly projectFolder: string;
-  /** The files of the template. */
   readonly templateFolder: string;
   readonly apis: readonly SupabaseApi[];
 };
@@ -75,7 +74,7 @@ const API_FILES: Readonly<Record<SupabaseApi, string>> = {
   graphql: "140-graphql.sql",
 };
 const ROLES_FILE = "roles.sql";
-/** A dump empties the search path of its connection and changes other settings, which the next file would keep, as a role. */
+/** Resets the search path, the role and other settings, which a dump changes and the next file would keep. */
 const SETTINGS = `select pg_catalog.set_config('search_path', '"$user", public, extensions', false);
 reset role; reset row_security; reset check_function_bodies; reset session_replication_role;
 `;
@@ -83,7 +82,7 @@ reset role; reset row_security; reset check_function_bodies; reset session_repli
 const PSQL_COMMAND = /^\\(un)?restrict\b.*$/gm;
 const VECTOR_TYPE = /\b(?:vector|halfvec)\s*\(\s*\d+\s*\)/i;
 
-/** The migrations and the seed of a Supabase project, as committed migrations after the template's. */
+/** Imports the migrations and the seed of a Supabase project as committed migrations, after the template's. */
 export async function importSupabase({ projectFolder, templateFolder, apis }: ImportOptions): Promise<SupabaseImport> {
   const folder = join(projectFolder, "supabase");
   requireProject(folder);
@@ -145,7 +144,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
   return { files, changes, settings };
 }
 
-/** Reads `SUPABASE_APIS` as `init` is given it; all APIs if it is not set. */
+/** Parses the value of `SUPABASE_APIS`; all APIs if it is not set. */
 export function parseApis(names: string | undefined): SupabaseApi[] {
   const all = Object.keys(SUPABASE_APIS) as SupabaseApi[];
   if (names === undefined) return all;
@@ -163,7 +162,7 @@ async function readSources(folder: string): Promise<SourceFile[]> {
   return Promise.all(names.map(async (name) => ({ name, text: await readText(join(folder, "migrations", name)) })));
 }
 
-/** The names in `supabase/migrations`, which a project that was made in the dashboard does not have. */
+/** Lists the files of `supabase/migrations`, which a project that was made in the dashboard does not have. */
 async function listMigrations(folder: string): Promise<string[]> {
   const migrations = join(folder, "migrations");
   return existsSync(migrations) ? (await readdir(migrations)).sort() : [];
@@ -181,7 +180,7 @@ function requireProject(folder: string): void {
 const NO_MIGRATIONS =
   'there is no supabase/migrations, so no tables are created: write them with "supabase db pull" first, if the project has some';
 
-/** Supabase's command skips such files, too. */
+/** Lists the skipped files, which Supabase's command skips, too. */
 async function findSkipped(folder: string): Promise<string[]> {
   if (!existsSync(join(folder, "migrations"))) return [NO_MIGRATIONS];
   return (await listMigrations(folder))
@@ -189,7 +188,7 @@ async function findSkipped(folder: string): Promise<string[]> {
     .map((name) => `${name}: skipped, because its name does not begin with a version and "_"`);
 }
 
-/** The file that Supabase's command runs before the migrations. */
+/** Reads the file that Supabase's command runs before the migrations. */
 async function readRoles(folder: string): Promise<SourceFile[]> {
   const file = join(folder, ROLES_FILE);
   return existsSync(file) ? [{ name: ROLES_FILE, text: await readText(file) }] : [];
@@ -217,7 +216,7 @@ function recordVersion(version: string, title: string): string {
   return `reset role; insert into supabase_migrations.schema_migrations (version, name) values ('${version}', ${pg.escapeLiteral(title)}) on conflict do nothing;`;
 }
 
-/** What follows is a statement of its own, also where the text ends without a semicolon. */
+/** Ends the last statement of a text without a final semicolon, so that the text that follows is a statement of its own. */
 function endLastStatement(text: string): string {
   const last = splitStatements(text).at(-1);
   const rest = last === undefined ? ";" : text.slice(last.start + last.sql.length);
@@ -238,7 +237,7 @@ async function adaptFile(
   const text = replaceCopies(source);
   if (text !== source) changed.push('rows of "copy ... from stdin" are inserted');
   const replacements: Replacement[] = [];
-  // Without them it is the transaction of its migration, which records it.
+  // Without "begin" and "commit", the file is in the transaction of its migration, which also records it.
   const isOne = isOneTransaction(text);
   for (const { start, sql: statement } of splitStatements(text)) {
     const isBoundary = isOne && isTransactionBoundary({ sql: statement });

@@ -5,7 +5,7 @@ export type ConfiguredHook = { readonly isEnabled: boolean; readonly address: st
 
 export type ImportedHooks = {
   readonly settings: Readonly<Record<string, string>>;
-  /** What is run after the project's migrations, which create the functions; null if there is nothing. */
+  /** SQL that runs after the project's migrations, which create the functions; null if there is none. */
   readonly migration: string | null;
   readonly changes: readonly string[];
 };
@@ -50,7 +50,7 @@ const HOOKS: Readonly<Record<string, ImportHook>> = {
   }),
 };
 
-/** A project that is configured in the dashboard has the function of the hook for tokens in its migrations, and nothing in config.toml. */
+/** Imports the hooks. A project that is configured in the dashboard has the token hook's function in its migrations, but not in config.toml. */
 export function importHooks(
   hooks: Readonly<Record<string, ConfiguredHook>>,
   migrations: readonly string[],
@@ -82,7 +82,7 @@ function useClaimsHook({ schema, name }: SqlFunction): Partial<ImportedHooks> {
   };
 }
 
-/** Each sign-up would fail. */
+/** Describes a hook whose function is missing: if it were called, each sign-up would fail. */
 function describeMissing(hook: SqlFunction): string {
   return `config.toml: the hook ${nameOf(hook)} is not called, because no migration creates it`;
 }
@@ -94,7 +94,7 @@ function nameOf({ schema, name }: SqlFunction): string {
 const CREATED_FUNCTION =
   /\bcreate\s+(?:or\s+replace\s+)?function\s+(?:("(?:[^"]|"")+"|\w+)\s*\.\s*)?("(?:[^"]|"")+"|\w+)\s*\(/gi;
 
-/** Functions without a schema may be in any. */
+/** True if a migration creates the function. Functions without a schema may be in any schema. */
 function isCreated(hook: SqlFunction, migrations: readonly string[]): boolean {
   const toName = (text: string) =>
     text.startsWith('"') ? text.slice(1, -1).replaceAll('""', '"') : text.toLowerCase();

@@ -2,7 +2,7 @@ import pg from "pg";
 import { parse } from "smol-toml";
 import type { ConfiguredHook } from "./sign-in-hooks.ts";
 
-/** What config.toml becomes. */
+/** The result of importing config.toml. */
 export type ImportedConfig = {
   readonly settings: Readonly<Record<string, string>>;
   /** Globs of the seed files, relative to the folder `supabase`. */
@@ -15,7 +15,7 @@ export type ImportedConfig = {
 
 type Table = { readonly [name: string]: unknown };
 
-/** A value of config.toml that has a setting here; null: it has the default of Supabase. */
+/** A setting for a value of config.toml. If `toText` returns null, the value is not taken over. */
 type Counterpart = {
   readonly path: string;
   readonly setting: string;
@@ -46,7 +46,7 @@ const COUNTERPARTS: readonly Counterpart[] = [
   },
 ];
 
-/** Sections of Supabase's own programs, which have no part in what clients see. */
+/** Sections for Supabase's own programs, which do not affect clients. */
 const LOCAL_SECTIONS: readonly string[] = [
   "project_id",
   "studio",
@@ -56,11 +56,11 @@ const LOCAL_SECTIONS: readonly string[] = [
   "local_smtp",
   "remotes",
 ];
-/** Values that need no counterpart: what they say holds here. */
+/** Values that need no counterpart, because they describe the behaviour here. */
 const SAME_HERE =
   /^(api\.(enabled|port|tls\..*)|db\.(port|shadow_port|major_version|health_timeout|pooler\..*|migrations\..*|seed\..*|network_restrictions\..*)|realtime\..*|storage\.(enabled|buckets\..*|image_transformation\..*|s3_protocol\..*|vector\..*|analytics\..*)|auth\.(enabled|jwt_expiry|enable_refresh_token_rotation|refresh_token_reuse_interval|minimum_password_length|password_requirements|email\.enable_signup|email\.otp_length|email\.otp_expiry|rate_limit\..*|hook\..*|sms\..*|web3\..*|oauth_server\..*|third_party\..*)|edge_runtime\..*)$/;
 
-/** Reads config.toml; every value that is not Supabase's way here is told. */
+/** Imports config.toml, and reports every value that is not taken over. */
 export function importConfig(source: string): ImportedConfig {
   const config = parse(source) as Table;
   const settings: Record<string, string> = {};
@@ -145,7 +145,7 @@ function toBucket(name: string, options: Table): string {
   );
 }
 
-/** `env(NAME)` is replaced by Supabase's command, which this is not. */
+/** True for `env(NAME)`, which only Supabase's command replaces. */
 function isEnvironment(value: unknown): boolean {
   return typeof value === "string" && /^env\(.*\)$/.test(value);
 }
@@ -154,7 +154,7 @@ function toUrl(value: unknown): string | null {
   return typeof value === "string" && URL.canParse(value) ? value : null;
 }
 
-/** Supabase's `**` allows all below; other patterns have no counterpart. */
+/** Converts redirect patterns. Supabase's `**` allows all paths below; other patterns have no counterpart. */
 function toRedirects(value: unknown): string | null {
   if (!Array.isArray(value)) return null;
   const addresses = value.map((address) => String(address).replace(/\/\*{1,2}$/, "/*"));
