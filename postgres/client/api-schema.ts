@@ -3,9 +3,9 @@ import { SAFE_SEARCH_PATH } from "./search-path.ts";
 
 type QueryClient = Pick<pg.ClientBase, "query">;
 
-/** Tables of the service in schema `api`. */
+/** The names of the service's tables in schema `api`. */
 const TABLES = ["versions", "schedules", "schedule_runs", "webhooks"];
-/** Its functions there, by name and types of arguments; the last ones are of the example application. */
+/** The signatures of the service's functions in schema `api`; the last ones belong to the example application. */
 export const API_FUNCTIONS: readonly string[] = [
   "cancel_task(uuid)",
   "discard_webhook_deliveries(text, timestamptz, timestamptz)",
@@ -27,7 +27,7 @@ const NAMES = [...TABLES, ...API_FUNCTIONS.map((signature) => signature.split("(
 const OWN_NAME = new RegExp(`(?<![\\w.])api\\.(?=(?:${NAMES.join("|")})\\b)`, "g");
 const OWN_SCHEMA = "content_service";
 
-/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
+/** The query reads the catalogue, so it does not fail if the schema does not exist or is not accessible. */
 const IS_MOVED = `
   select from pg_catalog.pg_class
   where relname operator(pg_catalog.=) 'versions' and relnamespace operator(pg_catalog.=) (
@@ -35,15 +35,15 @@ const IS_MOVED = `
   )`;
 
 /**
- * SQL of the service that names what it has in schema `api`, for this database: in schema `content_service`, where the project has a schema
- * `api` of its own.
+ * Returns SQL of the service for this database. Names of the service in schema `api` become names in `content_service` if the project
+ * has a schema `api` of its own.
  */
 export async function placeApiNames(client: QueryClient, sql: string): Promise<string> {
   const moved = moveApiNames(sql);
   return moved !== sql && (await hasMovedApiNames(client)) ? moved : sql;
 }
 
-/** Runs SQL of the service that may name what it has in schema `api`. */
+/** Runs SQL of the service that may name its objects in schema `api`. */
 export async function queryApiSchema<Row extends pg.QueryResultRow>(
   client: QueryClient,
   sql: string,
@@ -52,12 +52,12 @@ export async function queryApiSchema<Row extends pg.QueryResultRow>(
   return client.query<Row>(await placeApiNames(client, sql), values);
 }
 
-/** Whether what the service has in schema `api` is in schema `content_service`. */
+/** True if the service's objects of schema `api` are in schema `content_service`. */
 export async function hasMovedApiNames(client: QueryClient): Promise<boolean> {
   return (await client.query(IS_MOVED)).rowCount === 1;
 }
 
-/** Schema `api` alone is a literal in SQL of the service: `'api'`. */
+/** Replaces schema `api` in SQL of the service. Without an object, the schema is the literal `'api'`. */
 export function moveApiNames(sql: string): string {
   return sql.replace(OWN_NAME, `${OWN_SCHEMA}.`).replace(/'api'/g, `'${OWN_SCHEMA}'`);
 }
@@ -66,8 +66,8 @@ const list = (texts: readonly string[]) => texts.map((text) => `'${text}'`).join
 const PATTERN = `(^|[^A-Za-z0-9_.])api[.](${NAMES.join("|")})(?![A-Za-z0-9_])`;
 
 /**
- * Moves what the service has in schema `api` to `content_service`, and drops the schema if nothing else is in it. Functions with a string
- * body name it, and comments: these are written again.
+ * Moves the service's objects from schema `api` to `content_service`, and drops the schema if nothing else is in it. Functions with a
+ * string body, and comments, contain the name of the schema, so the statement writes them again.
  */
 const MOVE = `
 do $move$
@@ -131,7 +131,7 @@ begin
   perform pg_catalog.set_config('search_path', v_path, true);
 end $move$`;
 
-/** A statement by which a project has a schema `api` of its own. */
+/** Matches a statement that creates a schema `api` of the project. */
 const MAKES_SCHEMA = /\bcreate\s+schema\s+(?:if\s+not\s+exists\s+)?(api|"api")(?![\w"$.])/gi;
 
 export function makesApiSchema(sql: string): boolean {

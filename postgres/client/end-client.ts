@@ -2,7 +2,7 @@ import type pg from "pg";
 
 const END_TIMEOUT_MS = 1_000;
 
-/** Closes a session. A server that has vanished from the network never answers, and is not waited for. */
+/** Closes a session. Does not wait for a server that has vanished from the network and never answers. */
 export async function endClient(client: pg.Client): Promise<void> {
   const timer = setTimeout(() => client.connection.stream.destroy(), END_TIMEOUT_MS);
   try {

@@ -3,16 +3,16 @@ import { commandLine } from "#runtime";
 
 type PostgresError = Pick<pg.DatabaseError, "code" | "message" | "detail" | "hint">;
 
-/** Postgres refuses to change a table because a function with a standard body takes or returns its rows. */
+/** Matches the refusal of a change of a table because a function with a standard body takes or returns its rows. */
 const ROW_TYPE_REFUSAL = /because function .+ uses its row type/s;
 const DATATYPE_MISMATCH = "42804";
 const UNDEFINED_FUNCTION = "42883";
-/** A default, a condition or a foreign key in which the two keys of an account meet. */
+/** Matches an error in which the two keys of an account meet: in a default, a condition or a foreign key. */
 const USER_TYPES = /\b(uuid|bigint)\b.*\b(uuid|bigint)\b/s;
 const USER_TYPE_ERRORS =
   /is of type (?:uuid|bigint) but default expression is of type|operator does not exist: (?:uuid|bigint) = |^foreign key constraint .+ cannot be implemented/;
 
-/** The hint of an error: Postgres's own, and what to do about an error for which Postgres has none, or a general one. */
+/** Returns Postgres's hint, and our own for an error for which Postgres has no hint, or only a general one. */
 export function hintOf(error: PostgresError): string | undefined {
   const { code, message, hint } = error;
   if (hasUserTypes(error)) return [hint, USER_KEYS].filter(Boolean).join(" ");

@@ -5,7 +5,7 @@ import type { Logger } from "#runtime/log";
 import { endClient } from "./end-client.ts";
 import { findServer, type ServerOptions } from "./server-finder.ts";
 
-/** One LISTEN connection per process. Notifications are hints that may be lost, never the only source of information. */
+/** One LISTEN connection per process. Notifications may be lost: they are hints, never the only source of information. */
 export type Listener = {
   /** Resolves when Postgres listens to the channel. Several handlers may share a channel. The returned function removes the handler. */
   listen(channel: string, handler: (payload: string) => void): Promise<() => void>;
@@ -22,7 +22,7 @@ export type ListenerOptions = {
   readonly applicationName?: string;
   /** The interval of notifications to itself, which test the connection. */
   readonly heartbeatMs?: number;
-  /** The timeout of these and of all other queries. */
+  /** The timeout of these notifications and of all other queries. */
   readonly answerWithinMs?: number;
 };
 
@@ -217,14 +217,14 @@ class ListeningClient implements Listener {
   }
 }
 
-/** A promise whose rejection need not be handled. */
+/** Returns a promise whose rejection need not be handled. */
 function makeHandledPromise<Value>(): PromiseWithResolvers<Value> {
   const resolvers = Promise.withResolvers<Value>();
   resolvers.promise.catch(() => {});
   return resolvers;
 }
 
-/** Whether LISTEN is refused for good, for example by a pooler. What passes (a timeout, a standby, no memory) is tried again. */
+/** True if LISTEN is refused for good, for example by a pooler. After a temporary error (a timeout, a standby, no memory) LISTEN is retried. */
 function isStatementRefused(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(0A|42)/.test(error.code ?? "");
 }

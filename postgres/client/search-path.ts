@@ -1,8 +1,8 @@
 import type pg from "pg";
 
 /**
- * The search path on which nothing but Postgres's own objects is found, temporary ones last. With an empty path, temporary tables and types
- * would be found before those of Postgres.
+ * The search path with only Postgres's own objects; temporary objects come last. With an empty path, Postgres would find temporary tables
+ * and types before its own.
  */
 export const SAFE_SEARCH_PATH = "pg_catalog, pg_temp";
 
@@ -11,8 +11,8 @@ const KEEP_SAFE_SEARCH_PATH = `
     then pg_catalog.set_config('search_path', '${SAFE_SEARCH_PATH}', false) end`;
 
 /**
- * Gives a session of the service itself that path, so that its statements call nothing that a user has named as something of Postgres.
- * A session of a pooler keeps its path: others use it, too.
+ * Sets this path for a session of the service, so that its statements call no object that a user has named like one of Postgres.
+ * A session of a pooler keeps its path, because other clients use it too.
  */
 export async function useSafeSearchPath(client: pg.ClientBase): Promise<void> {
   const { processID } = client as pg.ClientBase & { readonly processID: number | null };

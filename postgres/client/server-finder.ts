@@ -5,11 +5,11 @@ import { startResponsiveTimer } from "#runtime/concurrency";
 import { useSafeSearchPath } from "./search-path.ts";
 import { checkMessages } from "./server-messages.ts";
 
-/** With several servers, one that does not answer must not delay the others for long. */
+/** The timeout per server if there are several, so that a silent server does not delay the others for long. */
 const SEARCH_TIMEOUT_MS = 3_000;
-/** SQLSTATE classes of a refused login and of a missing database, which somebody has to correct. */
+/** SQLSTATE classes of a refused login and of a missing database; both need a correction by an operator. */
 const LOGIN_REFUSED = /^(28|3D)/;
-/** pgpool would send it to a standby without the comment. */
+/** The comment keeps pgpool from sending the query to a standby. */
 export const IS_IN_RECOVERY = "/*NO LOAD BALANCE*/ select pg_catalog.pg_is_in_recovery() as answer";
 const IS_READ_ONLY =
   "/*NO LOAD BALANCE*/ select pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool as answer";
@@ -26,7 +26,7 @@ const FAULTS: Readonly<Record<string, string>> = {
 const TIMEOUT = "timeout expired";
 const TIMEOUT_MESSAGES = [TIMEOUT, "Connection terminated due to connection timeout"];
 
-/** What a session must be, by `target_session_attrs`; `any` accepts every session. */
+/** The kind of server that each `target_session_attrs` requires; `any` accepts every session. */
 const WANTED_SERVER: Readonly<Record<SessionAttributes, string>> = {
   any: "server",
   primary: "primary",
@@ -36,10 +36,10 @@ const WANTED_SERVER: Readonly<Record<SessionAttributes, string>> = {
   "prefer-standby": "server",
 };
 
-/** No server of the connection string is what it asks for. */
+/** No server of the connection string has the required kind. */
 export class NoServerError extends ExplainedError {
   override name = "NoServerError";
-  /** Why each server cannot be used. */
+  /** The reason for each server that cannot be used. */
   readonly faults: readonly Error[];
 
   constructor(wanted: SessionAttributes, servers: readonly ServerState[]) {
@@ -49,31 +49,31 @@ export class NoServerError extends ExplainedError {
     this.faults = known.map(({ fault }) => fault!);
   }
 
-  /** Whether a server answers that is something else. */
+  /** True if a server of another kind answers. */
   get isAnswered(): boolean {
     return this.faults.some((fault) => fault instanceof UnsuitableServerError);
   }
 }
 
-/** The server answers, and is not what the connection string asks for. */
+/** The server answers, but does not have the kind that the connection string requires. */
 export class UnsuitableServerError extends Error {
   override name = "UnsuitableServerError";
 }
 
-/** For a new client: the connection string of one server. The finder limits the time, since pg counts that in which the event loop is blocked. */
+/** The options of a new client for one server. The finder limits the time, because pg also counts the time in which the event loop is blocked. */
 export type ServerOptions = { readonly connectionString: string; readonly connectionTimeoutMillis: 0 };
 
 export type FoundSession<Client extends pg.Client> = { readonly client: Client; readonly serverName: string };
 
 type ServerState = DatabaseServer & {
-  /** Why the last attempt failed; null after a success. */
+  /** The error of the last attempt; null after a success. */
   fault: Error | null;
   failedAt: number;
-  /** It was a standby although its parameters said otherwise: a pooler repeats those of an earlier connection. */
+  /** True if it was a standby although its parameters said otherwise: a pooler repeats those of an earlier connection. */
   isDoubted: boolean;
 };
 
-/** Finds the server of a connection string to open sessions on. Remembers the last one that was suitable. */
+/** Finds the server of a connection string for new sessions. Remembers the last suitable one. */
 export class ServerFinder {
   readonly #wanted: SessionAttributes;
   readonly #isBalanced: boolean;
@@ -97,12 +97,12 @@ export class ServerFinder {
     return this.#latest;
   }
 
-  /** Whether sessions must be on a server that takes writes. */
+  /** True if sessions must be on a server that takes writes. */
   get requiresPrimary(): boolean {
     return WANTED_SERVER[this.#wanted] === "primary";
   }
 
-  /** Opens a session on the first suitable server. `makeClient` is called for each attempt; a time limit of 0 is none. */
+  /** Opens a session on the first suitable server. Calls `makeClient` for each attempt; a time limit of 0 is none. */
   async connect<Client extends pg.Client>(
     makeClient: (server: ServerOptions) => Client,
     timeoutMs = 0,
@@ -116,7 +116,7 @@ export class ServerFinder {
           await this.#admit(client, { server, wanted, timeoutMs, connect: () => client.connect() });
           return { client, serverName: server.name };
         } catch (error) {
-          // A refused login is what to report, and no reason to leave the others out: it may be that of a server which is being set up.
+          // Reports the refused login, but tries the other servers: the refusing server may still be in its set-up.
           if (failure === null || failure instanceof NoServerError) failure = this.#toFailure(error);
         }
       }
@@ -125,8 +125,8 @@ export class ServerFinder {
   }
 
   /**
-   * For a pool of the service's own sessions, which makes its clients by itself: an attempt takes one server, and the next attempt another
-   * one if it failed.
+   * Returns a client class for a pool of the service's own sessions. Each attempt uses one server; after a failure the next attempt uses
+   * another one.
    */
   makePoolClient(timeoutMs: number): typeof pg.Client {
     const choose = () => this.#inOrder()[0]!;
@@ -167,7 +167,7 @@ export class ServerFinder {
     };
   }
 
-  /** The server is a standby by now. Its parameters are no longer trusted, as a pooler may repeat old ones. */
+  /** Records that the server is a standby now. Its parameters are no longer trusted, as a pooler may repeat old ones. */
   noteStandby(name: string): void {
     for (const server of this.#servers) if (server.name === name) this.#noteStandby(server);
   }
@@ -183,7 +183,7 @@ export class ServerFinder {
     if (this.#latest === server) this.#latest = null;
   }
 
-  /** The last suitable server first, the one that has failed most recently last. */
+  /** Returns the last suitable server first, and the one with the most recent failure last. */
   #inOrder(): readonly ServerState[] {
     if (this.#servers.length === 1) return this.#servers;
     const rankOf = (server: ServerState) => {
@@ -246,7 +246,7 @@ function optionsOf({ url }: ServerState): ServerOptions {
 
 const finders = new Map<string, ServerFinder>();
 
-/** One finder for all sessions of a connection string, which share what it knows. */
+/** Returns the one finder of a connection string, so that all its sessions share the known states. */
 export function findServer(url: string): ServerFinder {
   const known = finders.get(url) ?? new ServerFinder(url);
   finders.set(url, known);
@@ -260,7 +260,7 @@ type CheckedSession = {
   readonly isDoubted: boolean;
 };
 
-/** Why the session is not what is wanted; null if it is. */
+/** Returns the reason why the session is not the wanted one; null if it is. */
 async function findObjection(session: CheckedSession, wanted: SessionAttributes): Promise<string | null> {
   switch (wanted) {
     case "any":
@@ -278,7 +278,7 @@ async function findObjection(session: CheckedSession, wanted: SessionAttributes)
   }
 }
 
-/** Ends the session if the server does not answer; a limit of 0 is none. */
+/** Ends the session if the server does not answer in time; a limit of 0 is none. */
 async function withinTimeLimit<T>(client: pg.Client, milliseconds: number, answer: Promise<T>): Promise<T> {
   if (milliseconds === 0) return answer;
   const stop = startResponsiveTimer(milliseconds, () => client.connection.stream.destroy(new Error(TIMEOUT)));
@@ -289,7 +289,7 @@ async function withinTimeLimit<T>(client: pg.Client, milliseconds: number, answe
   }
 }
 
-/** Postgres reports `in_hot_standby`; a pooler may report nothing, or what was so when it started. */
+/** Postgres reports `in_hot_standby`; a pooler may report nothing, or a value from its own start. */
 async function isStandby({ client, reported, isDoubted }: CheckedSession): Promise<boolean> {
   if (reported.get("in_hot_standby") === "off" && !isDoubted) return false;
   return askWhether(client, IS_IN_RECOVERY);
@@ -300,7 +300,7 @@ async function isReadOnly({ client, reported }: CheckedSession): Promise<boolean
   return value === undefined ? askWhether(client, IS_READ_ONLY) : value === "on";
 }
 
-/** In a transaction, which a router sends to the primary, or at least to one server. */
+/** Runs in a transaction, which a router sends to the primary, or at least to one server. */
 async function askWhether(client: pg.ClientBase, condition: string): Promise<boolean> {
   await client.query("begin");
   const { rows } = await client.query<{ answer: boolean }>(condition);
@@ -308,13 +308,13 @@ async function askWhether(client: pg.ClientBase, condition: string): Promise<boo
   return rows[0]!.answer;
 }
 
-/** Whether the session of a client is on a standby. Ends its transaction. */
+/** True if the session of a client is on a standby. Ends the client's transaction. */
 export async function isClientOnStandby(client: pg.ClientBase): Promise<boolean> {
   await client.query("rollback");
   return askWhether(client, IS_IN_RECOVERY);
 }
 
-/** Whether the server accepts connections, or the network does, and nothing answers. */
+/** True if a connection is accepted by the server or the network, but gets no answer. */
 export function isTimeout(fault: Error): boolean {
   return TIMEOUT_MESSAGES.includes(fault.message);
 }

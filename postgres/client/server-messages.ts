@@ -28,15 +28,15 @@ const IN_FAILED_TRANSACTION = 0x45;
 export type ResultField = {
   readonly name: string;
   readonly type: number;
-  /** Such as the length of a `varchar(20)`; -1 without one. */
+  /** The type modifier, for example the length of a `varchar(20)`; -1 if there is none. */
   readonly modifier: number;
 };
 
 const HEADER_BYTES = 5;
-/** Postgres sends no longer message; a longer length means that the stream is out of sync. As in libpq, only some types may be long. */
+/** The maximum length of a message from Postgres; a longer one means that the stream is out of sync. As in libpq, only some types may be long. */
 const MAX_MESSAGE_BYTES = 0x3fffffff;
 const MAX_SHORT_MESSAGE_BYTES = 30_000;
-/** Texts and descriptions, which are collected whatever their length. */
+/** The maximum length of texts and descriptions, which are always collected. */
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const MAX_BYTES_BY_TYPE: ReadonlyMap<number, number> = new Map([
   [DATA_ROW, MAX_MESSAGE_BYTES],
@@ -57,10 +57,10 @@ export function protocolViolation(what: string): Error {
  */
 export type OnMessage = (type: number, buffer: Buffer, start: number, end: number, owned: boolean) => void;
 
-/** Decides by its length whether a message that spans several chunks is collected or dropped. */
+/** Decides by length whether a message that spans several chunks is collected or dropped. */
 export type AcceptMessage = (type: number, bytes: number) => boolean;
 
-/** Splits the stream into messages. A message that spans several chunks is collected in memory of its own, or dropped. */
+/** Splits the stream into messages. A message that spans several chunks is collected in its own memory, or dropped. */
 export class MessageReader {
   readonly #deliver: OnMessage;
   readonly #admit: AcceptMessage;
@@ -68,7 +68,7 @@ export class MessageReader {
   #headerBytes = 0;
   #body: Buffer | null = null;
   #bodyBytes = 0;
-  /** The bytes still to skip of a dropped message. */
+  /** The remaining bytes to skip of a dropped message. */
   #dropping = 0;
 
   constructor(deliver: OnMessage, admit: AcceptMessage = () => true) {
@@ -135,7 +135,7 @@ function maxBytesOf(type: number): number {
   return MAX_BYTES_BY_TYPE.get(type) ?? MAX_SHORT_MESSAGE_BYTES;
 }
 
-/** Types are letters and digits; of anything else the number. */
+/** Returns the letter or digit of a message type; for any other byte its number. */
 export function nameOfType(type: number): string {
   const name = String.fromCharCode(type);
   return /^[A-Za-z0-9]$/.test(name) ? name : String(type);
@@ -149,7 +149,7 @@ function readInt32(buffer: Buffer, at: number): number {
   return (buffer[at]! << 24) | (buffer[at + 1]! << 16) | (buffer[at + 2]! << 8) | buffer[at + 3]!;
 }
 
-/** The length of a row's value, -1 for null. It must end within the row: what follows belongs to another message. */
+/** Returns the length of a row's value, -1 for null. The value must end within the row, because the next bytes belong to another message. */
 export function readValueLength(buffer: Buffer, at: number, end: number): number {
   const length = readInt32(buffer, at);
   const rest = end - at - 4;
@@ -161,14 +161,14 @@ function checkRowEnd(at: number, end: number): void {
   if (at !== end) throw protocolViolation("a row with more bytes than values");
 }
 
-/** DataRow, without decoding it. */
+/** Checks a DataRow without decoding it. */
 export function checkRow(buffer: Buffer, start: number, end: number): void {
   let at = start + 2;
   for (let rest = readInt16(buffer, start); rest > 0; rest--) at += 4 + Math.max(0, readValueLength(buffer, at, end));
   checkRowEnd(at, end);
 }
 
-/** DataRow, every value as a string. */
+/** Reads a DataRow, with every value as a string. */
 export function readRow(buffer: Buffer, start: number, end: number): (string | null)[] {
   const count = readInt16(buffer, start);
   const row = new Array<string | null>(count);
@@ -186,7 +186,7 @@ export function readRow(buffer: Buffer, start: number, end: number): (string | n
   return row;
 }
 
-/** DataRow, values longer than `largerThan` bytes as Buffers of their own. */
+/** Reads a DataRow; values longer than `largerThan` bytes become Buffers of their own. */
 export function readLargeRow(
   buffer: Buffer,
   start: number,
@@ -212,7 +212,7 @@ export function readLargeRow(
   return row;
 }
 
-/** CommandComplete: the number at the end of `INSERT 0 1`; 0 where there is none, as in `BEGIN`. */
+/** Reads the number at the end of a CommandComplete such as `INSERT 0 1`; 0 if there is none, as in `BEGIN`. */
 export function readRowCount(buffer: Buffer, start: number, end: number): number {
   let count = 0;
   for (let at = end - 2, unit = 1; at >= start; at--, unit *= 10) {
@@ -223,7 +223,7 @@ export function readRowCount(buffer: Buffer, start: number, end: number): number
   return count;
 }
 
-/** CommandComplete's first word. */
+/** Reads the first word of a CommandComplete. */
 export function readCommand(buffer: Buffer, start: number, end: number): string {
   return buffer.toString("latin1", start, end - 1).split(" ", 1)[0]!;
 }
@@ -248,21 +248,21 @@ export function readFields(buffer: Buffer, start: number, end: number): ResultFi
   return fields;
 }
 
-/** The offset of the zero that ends a text. */
+/** Returns the offset of the zero that ends a text. */
 function textEnd(buffer: Buffer, at: number, end: number): number {
   const close = buffer.indexOf(0, at);
   if (close < 0 || close >= end) throw protocolViolation("a text without an end");
   return close;
 }
 
-/** Two zero-terminated strings, as in ParameterStatus. */
+/** Reads two zero-terminated strings, as in ParameterStatus. */
 export function readPair(buffer: Buffer, start: number, end: number): [string, string] {
   const middle = textEnd(buffer, start, end);
   const close = textEnd(buffer, middle + 1, end);
   return [buffer.toString("utf8", start, middle), buffer.toString("utf8", middle + 1, close)];
 }
 
-/** ReadyForQuery: whether a transaction is open. */
+/** Reads the transaction status of a ReadyForQuery: `IDLE`, `FAILED`, or in a transaction. */
 export function readTransactionStatus(buffer: Buffer, start: number, end: number): number {
   const status = buffer[start]!;
   if (end - start !== 1 || (status !== IDLE && status !== IN_TRANSACTION && status !== IN_FAILED_TRANSACTION))
@@ -307,11 +307,11 @@ export function readError(
     at = close + 1;
   }
   if (at >= end) throw protocolViolation("an error without an end");
-  // Whether the error is the statement's, and what is done about it, is decided by the SQLSTATE.
+  // The SQLSTATE decides whether the statement caused the error, and how it is handled.
   if (!SQLSTATE.test(fields.get("C") ?? ""))
     throw protocolViolation(`an error without SQLSTATE: ${fields.get("M") ?? ""}`);
   const error = new Class(fields.get("M") ?? "", end - start, "error");
-  // V is the severity in English whatever lc_messages says.
+  // V is the severity in English, whatever the setting of lc_messages.
   error.severity = fields.get("V") ?? fields.get("S");
   for (const [letter, name] of Object.entries(FIELD_NAMES)) error[name] = fields.get(letter);
   return error;
@@ -325,7 +325,7 @@ export function isFatal(error: pg.DatabaseError): boolean {
 type DataListener = (chunk: Buffer) => void;
 type ParsingConnection = pg.Connection & { attachListeners(stream: Pick<Duplex, "on">): void };
 
-/** What pg's parser knows, and would otherwise pass on as an error of the running query. */
+/** The message types that pg's parser knows. It would report any other type as an error of the running query. */
 const TYPES_OF_PG = new Set([..."123ACDEGHIKNRSTWZcdnst"].map((letter) => letter.charCodeAt(0)));
 
 /**
@@ -352,7 +352,7 @@ export function checkMessages(connection: pg.Connection): void {
   };
 }
 
-/** The others are passed over when they span several chunks: they can be long. */
+/** True if the message is checked. Messages of other types can be long, so they are skipped when they span several chunks. */
 function isChecked(type: number): boolean {
   if (!TYPES_OF_PG.has(type)) throw protocolViolation(`a message of type ${nameOfType(type)}`);
   return type === DATA_ROW || type === ROW_DESCRIPTION || type === ERROR || type === NOTICE;
@@ -362,7 +362,7 @@ function checkMessage(type: number, buffer: Buffer, start: number, end: number):
   if (!isChecked(type)) return;
   if (type === DATA_ROW) checkRow(buffer, start, end);
   else if (type === ROW_DESCRIPTION) readFields(buffer, start, end);
-  // The last field ends with a zero, and so does the list of fields.
+  // Two zeros end the message: one ends the last field, the other the list of fields.
   else if (end - start < 2 || buffer[end - 1] !== 0 || buffer[end - 2] !== 0)
     throw protocolViolation("an error without an end");
 }

@@ -2,7 +2,7 @@ import pg from "pg";
 
 const MIN_MAJOR_VERSION = 14;
 
-/** What a server says about itself. */
+/** The versions and the host that identify a server. */
 export type ServerIdentity = {
   readonly host: string;
   /** `server_version_num` */
@@ -19,7 +19,7 @@ type UnsupportedEngine = {
   readonly isEngine: (server: ServerIdentity) => boolean;
 };
 
-/** They have the protocol and a version number of Postgres, but not what the service is built on. docs/engines.md has the sources. */
+/** Engines with the protocol and a version number of Postgres, but without features that the service needs. See docs/engines.md for the sources. */
 const UNSUPPORTED_ENGINES: readonly UnsupportedEngine[] = [
   {
     name: "CockroachDB",
@@ -33,7 +33,7 @@ const UNSUPPORTED_ENGINES: readonly UnsupportedEngine[] = [
   },
 ];
 
-/** Throws if the server cannot be served: on it some migrations would be applied before one fails. */
+/** Throws if the service does not support the server, before a migration fails after others were applied. */
 export async function requireSupportedServer(client: pg.Client): Promise<void> {
   const { rows } = await client.query<Omit<ServerIdentity, "host">>(
     `select pg_catalog.current_setting('server_version_num')::int as number, pg_catalog.current_setting('server_version') as release,
@@ -43,7 +43,7 @@ export async function requireSupportedServer(client: pg.Client): Promise<void> {
   if (reason !== null) throw new Error(reason);
 }
 
-/** Null if the service supports the server. */
+/** Returns the reason why the service does not support the server; null if it does. */
 export function explainUnsupported(server: ServerIdentity): string | null {
   const engine = UNSUPPORTED_ENGINES.find(({ isEngine }) => isEngine(server));
   if (engine) {
@@ -59,7 +59,7 @@ export function explainUnsupported(server: ServerIdentity): string | null {
   );
 }
 
-/** Throws if a pooler refuses transactions of several statements: settings and statement of a request are one transaction. */
+/** Throws if a pooler refuses transactions of several statements: each request is a transaction of its settings and its statement. */
 export async function requireTransactions(client: pg.ClientBase): Promise<void> {
   try {
     await client.query("begin");

@@ -2,16 +2,16 @@ import pg from "pg";
 import type { ParameterValue, Statement, StatementContext } from "./statement.ts";
 import { StatementShape } from "./statement-shape.ts";
 
-/** Bind has a 16-bit parameter count. */
+/** The maximum number of parameters: Bind has a 16-bit count. */
 const MAX_PARAMETERS = 65_535;
 
-/** Parse if needed, Bind and Execute; Sync if it ends the implicit transaction. */
+/** A step of a batch: Parse if needed, Bind and Execute, and Sync if the step ends the implicit transaction. */
 export type BatchStep = {
   readonly shape: StatementShape;
   readonly values: readonly ParameterValue[];
   readonly sync: boolean;
   readonly isContext: boolean;
-  /** It runs before the request's own statement. */
+  /** True if the step runs before the request's own statement. */
   readonly isPreceding?: true;
 };
 
@@ -19,7 +19,7 @@ function makeConstantStep(text: string, { sync }: Pick<BatchStep, "sync">): Batc
   return { shape: new StatementShape(text), values: [], sync, isContext: false };
 }
 
-/** A step of a group whose result is of no interest. */
+/** Makes a step whose result is discarded. */
 function makeStepBeside(text: string): BatchStep {
   return { ...makeConstantStep(text, { sync: false }), isPreceding: true };
 }
@@ -29,10 +29,10 @@ function makeStepBeside(text: string): BatchStep {
  * without it such a setting would apply to the next caller's request.
  */
 const RESET = makeConstantStep("reset all", { sync: false });
-/** The same before a statement with settings of its own, in the middle of a transaction. */
+/** The same reset before a statement with settings of its own, in the middle of a transaction. */
 const RESET_WITHIN: BatchStep = { ...RESET };
 const BEGIN = makeConstantStep("begin", { sync: false });
-/** At the end of a subtransaction, unlike after SET LOCAL, Postgres restores whether the transaction may write. */
+/** Starts a read-only subtransaction. Unlike SET LOCAL, its end restores whether the transaction may write. */
 const BEGIN_READ_ONLY = ["savepoint read_only_steps", "set transaction read only"].map(makeStepBeside);
 const END_READ_ONLY = makeStepBeside("release savepoint read_only_steps");
 const BEGIN_ISOLATED = {
@@ -49,9 +49,9 @@ export type IsolationLevel = keyof typeof BEGIN_ISOLATED;
 
 export type StatementLimits = {
   readonly readOnly: boolean;
-  /** Overridden by the role's own setting. */
+  /** In milliseconds; the role's own setting overrides it. */
   readonly statementTimeout: number;
-  /** Applies if the statement has no time limit of its own; overridden by the role's own setting. */
+  /** In milliseconds. Applies if the statement has no time limit of its own; the role's own setting overrides it. */
   readonly lockTimeout: number;
   /** Overrides every other statement timeout. */
   readonly timeoutMs: number | undefined;
@@ -62,7 +62,7 @@ type RequestLimits = StatementLimits & {
   readonly before: readonly BatchStep[];
 };
 
-/** Settings, statement, Sync: one implicit transaction. */
+/** Makes the steps of one implicit transaction: settings, statement, Sync. */
 export function makeRequestSteps(
   shape: StatementShape,
   statement: Statement,
@@ -73,7 +73,7 @@ export function makeRequestSteps(
 }
 
 /**
- * The same, rolled back. Deferred constraints are checked first, as at commit. The rollback has a Sync of its own,
+ * Makes the same steps with a rollback. Deferred constraints are checked first, as at commit. The rollback has a Sync of its own,
  * because after an error the server skips to the next Sync.
  */
 export function makeRolledBackSteps(
@@ -86,18 +86,18 @@ export function makeRolledBackSteps(
   return [BEGIN, RESET, makeContextStep(context, terms), ...terms.before, step, CHECK_CONSTRAINTS, ROLLBACK];
 }
 
-/** How the sessions of a server or router run the transactions of requests. */
+/** The ways in which sessions of a server or router run the transactions of requests. */
 export type TransactionCapabilities = {
   /**
-   * Whether requests are sent as BEGIN … COMMIT instead of as the implicit transaction of the statements before a Sync,
+   * True if requests are sent as BEGIN … COMMIT instead of as the implicit transaction of the statements before a Sync,
    * which some routers distribute over several sessions.
    */
   readonly isExplicit: boolean;
-  /** Whether a setting that a function changes for its session would apply to later requests. */
+  /** True if a setting that a function changes for its session would apply to later requests. */
   readonly keepsSettings: boolean;
 };
 
-/** The index of the first step whose rows are collected, and the number of steps up to the last such. */
+/** The steps, the index of the first one whose rows are collected, and the number of steps from it to the last such one. */
 export type StepSequence = {
   readonly steps: readonly BatchStep[];
   readonly main: number;
@@ -105,7 +105,7 @@ export type StepSequence = {
 };
 
 /**
- * The steps as this server or router requires them. COMMIT shares its Sync with the statement, as each Sync costs a
+ * Adapts the steps to this server or router. COMMIT shares its Sync with the statement, as each Sync costs a
  * write of the server: after an error the connection rolls back. Statements that failed lately have a Sync of their own.
  */
 export function adaptSteps(batch: StepSequence, capabilities: TransactionCapabilities): StepSequence {
@@ -137,39 +137,39 @@ function withCommit(steps: readonly BatchStep[]): BatchStep[] {
   return [...steps.slice(0, -1), { ...steps.at(-1)!, sync: mayFail }, COMMIT];
 }
 
-/** How a transaction ends: `checked` is rolled back after its deferred constraints were checked, as at commit. */
+/** The end of a transaction: `checked` checks its deferred constraints, as at commit, and rolls it back. */
 export type TransactionEnd = "commit" | "checked";
 
-/** The steps of statements in an open transaction, with its end if they are its last. */
+/** Returns the steps of statements in an open transaction, with the end of the transaction if they are its last. */
 export function withEnd(steps: readonly BatchStep[], end: TransactionEnd | null): BatchStep[] {
   if (end === "commit") return withCommit(steps);
   if (end === "checked") return [...steps, CHECK_CONSTRAINTS, ROLLBACK];
   return [...steps.slice(0, -1), { ...steps.at(-1)!, sync: true }];
 }
 
-/** Whether its rows are those of a statement of the request. */
+/** True if the step runs a statement of the request, and its rows belong to the result. */
 export function isOwnStep(step: BatchStep): boolean {
   return !step.isContext && !step.isPreceding && step !== RESET_WITHIN;
 }
 
-/** Whether an error leaves the transaction open, because COMMIT is skipped. */
+/** True if an error leaves the transaction open, because COMMIT is skipped. */
 export function leavesTransactionOpen(steps: readonly BatchStep[]): boolean {
   return steps.at(-1) === COMMIT && steps.length > 1 && !steps.at(-2)!.sync;
 }
 
 /** One of several statements of one transaction. */
 export type GroupedStatement = Statement & {
-  /** Replaces role and settings of the statements before it, and what they have set; the same role is meant. */
+  /** Replaces the role and settings of earlier statements, and the settings that these have changed; the role is the same. */
   readonly context?: StatementContext | undefined;
-  /** Runs before it, with its settings; its rows are of no interest. */
+  /** A statement that runs before this one, with its settings; its rows are discarded. */
   readonly before?: Statement | undefined;
-  /** Whether it is refused if it writes, as in a read-only transaction. */
+  /** True if the statement is refused when it writes, as in a read-only transaction. */
   readonly readOnly?: boolean;
 };
 
 type ShapeOf = (statement: Statement) => StatementShape;
 
-/** `current` is the context that the first statement finds; `afterSettings` follows each change of settings. */
+/** Makes the steps of a group. `current` is the context before the first statement; `afterSettings` follows each change of settings. */
 export function makeGroupSteps(
   statements: readonly GroupedStatement[],
   current: StatementContext,
@@ -188,7 +188,7 @@ export function makeGroupSteps(
   });
 }
 
-/** Sets the timeout of the statements after it in the transaction. */
+/** Sets the timeout of the following statements in the transaction. */
 export function makeTimeoutStep(milliseconds: number): BatchStep {
   return { shape: SET_TIMEOUT, values: [String(milliseconds)], sync: false, isContext: false, isPreceding: true };
 }
@@ -202,7 +202,7 @@ export function makePrecedingStep(shape: StatementShape, statement: Statement): 
   return { ...makeStatementStep(shape, statement, { sync: false }), isPreceding: true };
 }
 
-/** One transaction of the login itself. */
+/** Makes the steps of one transaction that runs as the login itself. */
 export function makeLoginSteps(steps: readonly BatchStep[]): BatchStep[] {
   return [RESET, ...steps];
 }
@@ -261,10 +261,10 @@ function checkValues(values: readonly ParameterValue[]): readonly ParameterValue
 type ContextStepOptions = { readonly readOnly: boolean; readonly isTimed: boolean };
 type CachedContextShape = ContextStepOptions & { readonly names: readonly string[]; readonly shape: StatementShape };
 
-/** By number of settings. */
+/** The known shapes, indexed by the number of settings. */
 const contextShapes: CachedContextShape[][] = [];
 
-/** Setting names are part of the text: as parameters they would make a request 10 % slower. */
+/** The text contains the names of the settings: names as parameters would make a request 10 % slower. */
 function contextShapeFor(
   settings: StatementContext["settings"],
   { readOnly, isTimed }: ContextStepOptions,
@@ -289,7 +289,7 @@ function contextShapeFor(
 /** Postgres limits the arguments of a function to 100. */
 const MAX_ARGUMENTS = 100;
 
-/** The calls as arguments: their values, such as the headers of the request, would be sent back as columns. Saves 5 of 20 µs. */
+/** Wraps the calls as arguments: as columns, Postgres would send back their values, such as the request's headers. Saves 5 of 20 µs. */
 function countsOf(calls: readonly string[]): string[] {
   return Array.from(
     { length: Math.ceil(calls.length / MAX_ARGUMENTS) },

@@ -7,18 +7,18 @@ import { CollectedRows } from "./result-collectors.ts";
 import type { ResultRow } from "./statement.ts";
 import { StatementShape } from "./statement-shape.ts";
 
-/** Whether a request's transaction is the implicit one of the statements before a Sync, or BEGIN … COMMIT. */
+/** The transaction of a request: the implicit one of the statements before a Sync, or BEGIN … COMMIT. */
 export type TransactionMode = "implicit" | "explicit";
 
-/** What connections through a server or router can be used for. */
+/** The capabilities of connections through a server or router. */
 export type ConnectionCapabilities = TransactionCapabilities & {
-  /** Whether there is a router such as PgBouncer, which changes the session between transactions. */
+  /** True if the connection has a router such as PgBouncer, which changes the session between transactions. */
   readonly isRouted: boolean;
-  /** Whether statements can be prepared in one transaction and used in another. */
+  /** True if statements can be prepared in one transaction and used in another. */
   readonly preparesStatements: boolean;
 };
 
-/** The operator's settings; null: found out. */
+/** The operator's settings; null if the service has to find out the capability. */
 export type SessionSettings = {
   readonly transactionMode: TransactionMode | null;
   readonly preparedStatements: boolean | null;
@@ -27,7 +27,7 @@ export type SessionSettings = {
 type OpenSocket = () => Promise<PostgresSocket>;
 
 const PROBE_TIMEOUT_MS = 5_000;
-/** That many sessions run transactions at the same time, so that a router uses several backends. */
+/** The number of sessions that run transactions at the same time, so that a router uses several backends. */
 const SESSIONS = 4;
 const ROUNDS = 3;
 const MAX_PREPARED = 10;
@@ -43,7 +43,7 @@ const SET = new StatementShape(
 const READ = new StatementShape(
   "select pg_catalog.current_setting('content_service.probe',true),pg_catalog.pg_backend_pid()::pg_catalog.text",
 );
-/** It lasts for long enough that the transactions of all sessions run at the same time. */
+/** The sleep is long enough that the transactions of all sessions overlap. */
 const READ_SLOWLY = new StatementShape(`${READ.text},pg_catalog.pg_sleep(0.002)`);
 const LEAVE = new StatementShape(
   "select pg_catalog.pg_backend_pid()::pg_catalog.text,pg_catalog.current_setting('content_service.left',true),pg_catalog.set_config('content_service.left',$1,false),pg_catalog.pg_sleep(0.002)",
@@ -51,12 +51,12 @@ const LEAVE = new StatementShape(
 
 const IMPLICIT: TransactionCapabilities = { isExplicit: false, keepsSettings: true };
 const EXPLICIT: TransactionCapabilities = { isExplicit: true, keepsSettings: true };
-/** Also for routers that refuse `reset all`. */
+/** Serves routers that refuse `reset all`, too. */
 const EXPLICIT_WITHOUT_RESET: TransactionCapabilities = { isExplicit: true, keepsSettings: false };
 
 /**
- * Finds out what connections can be used for. To Postgres itself this is one round trip on the given connection; a
- * router is tried out with several sessions. Rejects if no transaction keeps its settings: requests would run without
+ * Finds out the capabilities of connections. With Postgres itself this is one round trip on the given connection; a
+ * router is probed with several sessions. Rejects if no transaction keeps its settings: requests would run without
  * the role of their caller.
  */
 export async function findConnectionCapabilities(
@@ -74,7 +74,7 @@ export async function findConnectionCapabilities(
   return { ...transactions, isRouted: true, preparesStatements };
 }
 
-/** As `findConnectionCapabilities`, on connections of its own. */
+/** Runs `findConnectionCapabilities` on its own connections. */
 export async function probeSessions(url: string, settings: SessionSettings): Promise<ConnectionCapabilities> {
   const open = () => openPostgresSocket({ url, applicationName: "probe", connectTimeout: PROBE_TIMEOUT_MS });
   const socket = await open();
@@ -85,7 +85,7 @@ export async function probeSessions(url: string, settings: SessionSettings): Pro
   }
 }
 
-/** Whether the session is in the process that Postgres named at the start. */
+/** True if the session runs in the process that Postgres named at the start. */
 async function isPostgresItself(socket: PostgresSocket): Promise<boolean> {
   const { outcome, rows } = await new ProbeSession(socket, IMPLICIT).setAndRead(READ);
   if (outcome.kind === "lost") throw outcome.cause;
@@ -95,7 +95,7 @@ async function isPostgresItself(socket: PostgresSocket): Promise<boolean> {
 async function chooseTransactions(mode: TransactionMode | null, open: OpenSocket): Promise<TransactionCapabilities> {
   const isImplicit = mode !== "explicit" && (await withSessions(open, IMPLICIT, keepsAll));
   if (mode === "implicit" && !isImplicit) throw new Error(SPLIT_REQUEST);
-  // Some requests need BEGIN in any case, and a Sync before COMMIT, which statements that failed have.
+  // Some requests need BEGIN, and a Sync before COMMIT, in any mode. `failed` makes the probe use that Sync.
   READ_SLOWLY.failed();
   if (await withSessions(open, EXPLICIT, keepsAll)) {
     if (isImplicit) return IMPLICIT;
@@ -108,7 +108,7 @@ async function chooseTransactions(mode: TransactionMode | null, open: OpenSocket
 type ProbeCapabilities = TransactionCapabilities & { readonly maxPrepared?: number };
 type ProbeWork<T> = (sessions: readonly ProbeSession[]) => Promise<T>;
 
-/** A session may be lost because of what was tried, or of a failover, for example: tried twice, it is hardly the latter. */
+/** Repeats the probe if a session is lost: the probe may cause the loss, or a failover, which hardly occurs twice. */
 async function withSessions<T>(open: OpenSocket, capabilities: ProbeCapabilities, work: ProbeWork<T>): Promise<T> {
   const { result, isAnyLost } = await tryWithSessions(open, capabilities, work);
   return isAnyLost ? (await tryWithSessions(open, capabilities, work)).result : result;
@@ -131,7 +131,7 @@ async function tryWithSessions<T>(
   }
 }
 
-/** Runs a transaction on all sessions at once, several times, in another order each time. */
+/** Runs a transaction on all sessions at once, for several rounds, each in another order. */
 async function inRounds(
   sessions: readonly ProbeSession[],
   run: (session: ProbeSession) => Promise<void>,
@@ -141,7 +141,7 @@ async function inRounds(
   }
 }
 
-/** Whether each transaction reads what it has set. */
+/** True if each transaction reads its own settings. */
 async function keepsAll(sessions: readonly ProbeSession[]): Promise<boolean> {
   let isKept = true;
   await inRounds(sessions, async (session) => {
@@ -151,7 +151,7 @@ async function keepsAll(sessions: readonly ProbeSession[]): Promise<boolean> {
   return isKept;
 }
 
-/** Whether a backend was met again, and what the transaction before had set for its session was gone each time. */
+/** True if a backend ran several transactions, and the session settings of the previous one were gone each time. */
 async function wipesSettings(sessions: readonly ProbeSession[]): Promise<boolean> {
   const known = new Set<string>();
   let [wiped, kept] = [0, 0];
@@ -190,7 +190,7 @@ class ProbeSession {
     return this.run([SET, read], randomUUID());
   }
 
-  /** Runs the statements in one transaction. The first one has the token as its parameter; the last one's rows are returned. */
+  /** Runs the statements in one transaction. The first statement gets the token as its parameter; the rows of the last one are returned. */
   run(shapes: readonly StatementShape[], token: string): Promise<ProbeReply> {
     const rows = CollectedRows.ofStrings();
     const steps = makeLoginSteps(

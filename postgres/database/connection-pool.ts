@@ -14,11 +14,11 @@ export type ConnectionRequest = ShareHolder &
   QueuedItem & {
     /** The deadline for waiting, as `performance.now()`. */
     readonly expires: number;
-    /** Whether to batch it with others on a connection: that costs less than a write of its own. */
+    /** True if the request is batched with others on a connection: that costs less than a separate write. */
     readonly isBrief: boolean;
-    /** Whether it is known to take little of a connection's time. */
+    /** True if the request is known to take little of a connection's time. */
     readonly isShort: boolean;
-    /** Since when it waits in a pool, as `performance.now()`; set by the pool. */
+    /** The start of the wait in a pool, as `performance.now()`; set by the pool. */
     waitsSince?: number;
     start(connection: PostgresConnection): void;
     refuse(error: ApiError): void;
@@ -31,22 +31,22 @@ export type ConnectionPoolOptions = {
   readonly least: number;
   /** Resolves with null when the connection is no longer needed. */
   readonly open: (events: ConnectionEvents, isWanted: () => boolean) => Promise<PostgresConnection | null>;
-  /** Whether the session is on a standby, although the pool is for a primary; all sessions of that server are closed then. */
+  /** Checks if the session is on a standby although the pool is for a primary; if so, closes all sessions of that server. */
   readonly leaveStandby?: (connection: PostgresConnection) => Promise<boolean>;
   /** The error for requests that waited too long. */
   readonly refusal: () => ApiError;
   readonly counters?: ConnectionCounters;
   /** The limits of the shares, by the maximum number of connections. Without it, shares are not limited. */
   readonly limitsFor?: (max: number) => ShareLimits;
-  /** How many milliseconds a read may run before it counts as long, or is interrupted. */
+  /** The maximum duration of a read in milliseconds, after which it counts as long or is interrupted. */
   readonly slice?: number;
-  /** How many of the connections are kept for requests that are known to be short. */
+  /** The number of connections that are reserved for requests that are known to be short. */
   readonly keptForShort?: (max: number) => number;
   /** Called when a request starts, so that the owner schedules `interruptLongReads`. */
   readonly onStart?: () => void;
 };
 
-/** A database that stays read-only costs no more than a connection per so long. */
+/** The minimum age of a connection before it is replaced because its database is read-only. */
 const READ_ONLY_RETRY_MS = 1_000;
 
 /** A pool of connections with a fair queue of waiting requests. */
@@ -107,7 +107,7 @@ export class ConnectionPool {
     this.#waiting.push(request);
   }
 
-  /** Whether a request has waited so long, in milliseconds, for a connection that the pool lacks. */
+  /** True if a request has waited this many milliseconds for a connection that the pool lacks. */
   isShort(waitMs: number): boolean {
     if (this.#connections.length >= this.#maxConnections) return false;
     const latest = performance.now() - waitMs;
@@ -115,7 +115,7 @@ export class ConnectionPool {
     return this.#waiting.find(isLate) !== null;
   }
 
-  /** Whether a request would not wait for others. */
+  /** True if a request would start without waiting for others. */
   accepts(holder: ShareHolder): boolean {
     return this.inFlight + this.waiting < this.#maxConnections && (this.#shares?.admits(holder) ?? true);
   }
@@ -136,20 +136,20 @@ export class ConnectionPool {
     for (const request of this.#waiting.takeWhile(() => true)) this.#refuse(request);
   }
 
-  /** Whether a refused statement has to be sent again, because its server is no primary any more. */
+  /** True if a refused statement has to be sent again, because its server is no longer a primary. */
   async leavesStandby(refused: PostgresConnection): Promise<boolean> {
     if (await this.#options.leaveStandby?.(refused)) return true;
     this.#replaceReadOnly(refused);
     return false;
   }
 
-  /** The session may have begun while the database was read-only, and stays so: the next one tells. */
+  /** The session stays read-only if the database was read-only at its start, so a new session replaces it. */
   #replaceReadOnly(refused: PostgresConnection): void {
     const isOld = performance.now() - refused.openedAt > READ_ONLY_RETRY_MS;
     if (isOld) this.retire((connection) => connection === refused);
   }
 
-  /** Closes these connections, as soon as they are idle. */
+  /** Closes the affected connections as soon as they are idle. */
   retire(isAffected: (connection: PostgresConnection) => boolean): void {
     for (const connection of this.#connections.filter(isAffected)) {
       connection.retiring = true;
@@ -206,7 +206,7 @@ export class ConnectionPool {
       connection.interrupt();
   }
 
-  /** A running read that turns out to be long counts from now on. Returns false if no share is left. */
+  /** Counts a running read as long from now on. Returns false if no share is left. */
   #takeShareOfLong(connection: PostgresConnection, now: number): boolean {
     const { caller, isAnonymous, relations } = connection.interruptible!;
     const holder = { caller, isAnonymous, relations, isLong: true };
@@ -234,7 +234,7 @@ export class ConnectionPool {
       if (!this.#remove(connection)) return;
       this.#startWaiting();
       this.#openMissing();
-      // The statements that were lost with it may run again first.
+      // The lost statements may run again first.
       setImmediate(() => this.#finishDraining());
     },
   };
@@ -327,7 +327,7 @@ export class ConnectionPool {
   #needsConnection(): boolean {
     if (this.#connections.length + this.#opening < this.#options.least) return this.#draining === null;
     if (this.#waiting.length > this.#opening) return true;
-    // Connections with several batches in flight get help, one connection at a time.
+    // Opens one more connection at a time for connections with several batches in flight.
     return (
       this.#opening === 0 && this.#options.depth > 1 && this.#connections.every((connection) => connection.load > 1)
     );

@@ -19,24 +19,24 @@ import { type ConnectionCounters, makeConnectionCounters } from "./prepared-stat
 import { isOnStandby } from "./standby-check.ts";
 
 const SWEEP_INTERVAL_MS = 250;
-/** How often a session behind a router is asked whether it is on a standby. Without a router, a demotion ends the session. */
+/** The interval of standby checks of a session behind a router. Without a router, a demotion ends the session. */
 const PRIMARY_CHECK_INTERVAL_MS = 2_000;
 const SIZE_QUERY_INTERVAL_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** The number of connections until the server has reported how many it can spare. */
+/** The number of connections until the server has reported its spare connections. */
 const INITIAL_CONNECTIONS = 8;
-/** Requests that wait for so long are reported, and a refusal counts for so long: while requests wait, the next attempt follows sooner. */
+/** Reports requests that wait this long. A refusal counts for twice as long, because waiting requests make the next attempt follow sooner. */
 const SHORT_AFTER_MS = 1_000;
 const REFUSAL_HOLDS_MS = 2_000;
 const MAX_PREPARED_STATEMENTS = 250;
 
-/** How often long reads are looked for while statements run. */
+/** The interval of the search for long reads while statements run. */
 const TICK_INTERVAL_MS = 25;
 
 type PoolTerms = {
-  /** How many milliseconds a read may run before it counts as long, or is interrupted. */
+  /** The maximum duration of a read in milliseconds, after which it counts as long or is interrupted. */
   readonly slice?: number;
-  /** How many of the connections are kept for statements that are known to be short. */
+  /** The number of connections that are reserved for statements that are known to be short. */
   readonly keptForShort?: (connections: number) => number;
   readonly limitsFor?: (connections: number, processors: number) => ShareLimits;
 };
@@ -58,7 +58,7 @@ export type ConnectionPoolsOptions = SessionSettings & {
   readonly size: number;
   /** The maximum number of reads in flight per connection. */
   readonly pipelineDepth: number;
-  /** The processors that Postgres shares with the service, as far as this process may use them; infinite if it has others. */
+  /** The processors that Postgres shares with the service, within this process's limits; infinite if Postgres has its own. */
   readonly sharedProcessors: number;
 };
 
@@ -76,7 +76,7 @@ export type ConnectionPoolState = {
 export type ConnectionPoolsState = DatabaseAvailability & {
   /** Null until the first connection. */
   readonly capabilities: ConnectionCapabilities | null;
-  /** Whether requests wait for connections that the server refuses. */
+  /** True if requests wait for connections that the server refuses. */
   readonly isShort: boolean;
   readonly pools: Readonly<Record<PoolName, ConnectionPoolState>>;
 };
@@ -93,7 +93,7 @@ export class ConnectionPools {
   #probing: Promise<ConnectionCapabilities> | null = null;
   #sizesAskedAt = Number.NEGATIVE_INFINITY;
   #areSizesKnown = false;
-  /** When another connection was refused. */
+  /** The time of the last refusal of another connection. */
   #refusedAt = Number.NEGATIVE_INFINITY;
   readonly #finder: ServerFinder;
   #primaryAskedAt = Number.NEGATIVE_INFINITY;
@@ -179,7 +179,7 @@ export class ConnectionPools {
       ...(limitsFor && { limitsFor: (connections) => limitsFor(connections, sharedProcessors) }),
       depth,
       counters,
-      // One connection stays open, so that the availability of the database is known.
+      // One connection stays open, so that the service knows if the database is available.
       least: name === "read" ? 1 : 0,
       open: (events, isWanted) => this.#openConnection({ depth, counters }, events, isWanted),
       ...(this.#finder.requiresPrimary && { leaveStandby: (connection) => this.#leaveStandby(connection) }),
@@ -206,7 +206,7 @@ export class ConnectionPools {
     return lacksPrimary ? noPrimary(reason) : databaseUnreachable(reason);
   }
 
-  /** A primary became a standby: behind a router its sessions stay open. */
+  /** True if the primary has become a standby: behind a router its sessions stay open, so they are closed here. */
   async #leaveStandby(asked: PostgresConnection): Promise<boolean> {
     const { serverName } = asked;
     const askedAt = performance.now();
@@ -218,7 +218,7 @@ export class ConnectionPools {
     return true;
   }
 
-  /** While there are only reads, nothing else shows that the router leads to a standby. */
+  /** Checks for a standby behind the router: if there are only reads, no error shows it. */
   #checkPrimary(now: number): void {
     if (!this.#capabilities?.isRouted || now - this.#primaryAskedAt < PRIMARY_CHECK_INTERVAL_MS) return;
     const connection = this.pools.read.connections.find(({ hasRoom }) => hasRoom);
@@ -253,7 +253,7 @@ export class ConnectionPools {
     }
   }
 
-  /** Found out whenever no connection is open: another server or router may answer now. */
+  /** Finds out the capabilities whenever no connection is open: another server or router may answer now. */
   async #capabilitiesOf(socket: PostgresSocket, open: () => Promise<PostgresSocket>): Promise<ConnectionCapabilities> {
     if (this.#capabilities && this.#connectionCount > 0) return this.#capabilities;
     this.#probing ??= findConnectionCapabilities(socket, this.#options, open).finally(() => {
@@ -286,7 +286,7 @@ export class ConnectionPools {
     this.#checkPrimary(now);
   }
 
-  /** Sizes the pools to the connections the server can spare, each time the server becomes available. */
+  /** Adapts the pools to the spare connections of the server, each time the server becomes available. */
   async #adaptSizes(): Promise<void> {
     const now = performance.now();
     if (this.#areSizesKnown || now - this.#sizesAskedAt < SIZE_QUERY_INTERVAL_MS) return;
@@ -315,7 +315,7 @@ function stateOf(pool: ConnectionPool): ConnectionPoolState {
 type ConnectionOpenerOptions<Connection> = {
   readonly connect: () => Promise<Connection>;
   readonly onFailure: (error: Error) => void;
-  /** Whether a request waits for a connection: then it retries sooner. */
+  /** True if a request waits for a connection: then the next attempt follows sooner. */
   readonly isAwaited: () => boolean;
 };
 
@@ -390,7 +390,7 @@ export type DatabaseAvailability = {
   readonly since: Date;
   /** The error message of the latest failed attempt. */
   readonly reason: string | null;
-  /** Whether servers answer, and none of them is a primary. */
+  /** True if servers answer, and none of them is a primary. */
   readonly lacksPrimary: boolean;
 };
 
@@ -415,7 +415,7 @@ export class AvailabilityMonitor {
     return this.#current;
   }
 
-  /** A connection was opened. */
+  /** Reports that a connection was opened. */
   up(): void {
     this.#isExhausted = false;
     const { status, since } = this.#current;
@@ -424,14 +424,14 @@ export class AvailabilityMonitor {
     this.#change({ status: "up", since: new Date(), reason: null, lacksPrimary: false });
   }
 
-  /** The server refused another connection while others are open. */
+  /** Reports that the server refused another connection while others are open. */
   exhausted(error: Error): void {
     if (this.#isExhausted) return;
     this.#isExhausted = true;
     this.#log.warn({ err: error }, "cannot open another database connection; going on with those that are open");
   }
 
-  /** No connection is open and none could be opened. */
+  /** Reports that no connection is open and none could be opened. */
   down(error: Error): void {
     const reason = error.message;
     const lacksPrimary = error instanceof NoServerError && error.isAnswered;

@@ -25,7 +25,7 @@ const CANCEL_GRACE_MS = 5_000;
 
 const LIFETIME_MS = 3_600_000;
 
-/** This many batches may be in flight regardless of their expected duration. */
+/** The number of batches that may be in flight regardless of their expected duration. */
 const ALWAYS_PIPELINED = 4;
 /** The maximum number of batches per write; more on one connection would leave other backends idle. */
 const MAX_BATCHES_PER_WRITE = 8;
@@ -37,14 +37,14 @@ const QUERY_CANCELED = "57014";
 /** SQLSTATE in_failed_sql_transaction. */
 const IN_FAILED_TRANSACTION = "25P02";
 
-/** PgBouncer sets this parameter for each of its clients, and `reset all` undoes that. No result depends on it. */
+/** PgBouncer sets this parameter for each of its clients, and `reset all` removes the value. No result depends on it. */
 const APPLICATION_NAME = "application_name";
 
 /** The capabilities of a connection to Postgres itself. */
 const OF_POSTGRES: TransactionCapabilities = { isExplicit: false, keepsSettings: true };
 
 export type ConnectionEvents = {
-  /** The connection may have room for another batch, or has retired. */
+  /** Reports that the connection may have room for another batch, or has retired. */
   ready(connection: PostgresConnection): void;
   lost(connection: PostgresConnection, reason: Error): void;
 };
@@ -60,11 +60,11 @@ type ConnectionOptions = {
 /** One session. Batches are answered in the order in which they were sent. */
 export class PostgresConnection {
   readonly openedAt = performance.now();
-  /** When the connection is replaced: a backend's memory only ever grows. */
+  /** The time at which the connection is replaced, because a backend's memory only grows. */
   readonly retiresAt = this.openedAt + LIFETIME_MS * (0.9 + Math.random() * 0.2);
-  /** Reserved for one transaction. */
+  /** True while the connection is reserved for one transaction. */
   leased = false;
-  /** Accepts no more batches, and is closed when idle. */
+  /** True if the connection accepts no more batches and closes when idle. */
   retiring = false;
   /** The holder of the shares that the running statement occupies, if any. */
   shareHolder: ShareHolder | null = null;
@@ -78,23 +78,23 @@ export class PostgresConnection {
   readonly #prepared: PreparedStatements;
   readonly #outbox = new MessageEncoder();
   readonly #inFlight = new FifoQueue<BatchProgress>();
-  /** The expected duration of all batches in flight, in milliseconds. */
+  /** The sum of the expected durations of all batches in flight, in milliseconds. */
   #expectedMs = 0;
   /** The number of batches in flight that are still in the outbox. */
   #unsent = 0;
-  /** Since when the server works on the first batch in flight, or is idle. */
+  /** The time since which the server works on the first batch in flight, or is idle. */
   #headSince = performance.now();
   #hasReceived = true;
   #quietSince = 0;
   #paused = false;
   #cancelWanted = false;
   #cancelling = false;
-  /** The batch that the cancel hits may run again. No batch is added until all in flight have ended. */
+  /** True while an interrupt is pending: the cancelled batch may run again. No batch is added until all in flight have ended. */
   #interrupted = false;
   #isClosed = false;
-  /** A ROLLBACK is in flight; the batches before it find a transaction that has failed. */
+  /** True while a ROLLBACK is in flight; the batches before it find a failed transaction. */
   #isRollingBack = false;
-  /** Reported settings that differ from their initial values. */
+  /** The reported settings that differ from their initial values. */
   readonly #changedParameters = new Set<string>();
 
   constructor(
@@ -122,7 +122,7 @@ export class PostgresConnection {
     return !this.leased && !this.retiring && !this.#cancelling && !this.#interrupted;
   }
 
-  /** Whether unsent batches are queued and another one can join their write. */
+  /** True if unsent batches are queued and another one can join their write. */
   get hasUnsentBatches(): boolean {
     return this.#unsent > 0 && this.#unsent < MAX_BATCHES_PER_WRITE;
   }
@@ -131,7 +131,7 @@ export class PostgresConnection {
     return this.#inFlight.length === 0 && !this.leased && !this.#cancelling;
   }
 
-  /** Whether the caller of the running batch is gone. */
+  /** True if the caller of the running batch is gone. */
   get isAbandoned(): boolean {
     return this.#inFlight.first()?.exchange.isAbandoned ?? false;
   }
@@ -157,7 +157,7 @@ export class PostgresConnection {
     return this.#socket.processId;
   }
 
-  /** The host and port of its server, or of the router in front of it. */
+  /** The host and port of the server, or of the router in front of it. */
   get serverName(): string {
     return this.#socket.serverName;
   }
@@ -192,7 +192,7 @@ export class PostgresConnection {
   }
 
   /**
-   * A cancel request hits whatever the session runs when it arrives. So shared connections are never cancelled, and
+   * A cancel request hits whatever statement the session runs when it arrives. So shared connections are never cancelled, and
    * this one has no room until the server has processed the cancel request.
    */
   cancel(): void {
@@ -201,12 +201,12 @@ export class PostgresConnection {
     if (!this.#cancelling) this.#beginCancel();
   }
 
-  /** How many milliseconds the server has worked on the current batch. */
+  /** Returns the milliseconds for which the server has worked on the current batch. */
   busyFor(now: number): number {
     return this.#unsent < this.#inFlight.length ? now - this.#headSince : 0;
   }
 
-  /** Whose share the running batch takes if it runs long; null if it cannot be interrupted now. */
+  /** The holder of the share that the running batch takes if it runs long; null if the batch cannot be interrupted now. */
   get interruptible(): ShareHolder | null {
     return this.#cancelling ? null : (this.#inFlight.first()?.exchange.interruptible ?? null);
   }
@@ -225,7 +225,7 @@ export class PostgresConnection {
     this.#cancelling = true;
     // Postgres does not process a cancel while it blocks on a write to us.
     if (this.#paused) this.resume();
-    // After the write of the batch to cancel.
+    // The cancel must follow the write of its batch.
     setImmediate(() => this.#sendCancel());
   }
 
@@ -297,7 +297,7 @@ export class PostgresConnection {
     return this.#unsent < this.#inFlight.length ? this.#inFlight.first() : undefined;
   }
 
-  /** Of notices and notifications only their arrival counts. */
+  /** Drops large notices and notifications: only their arrival counts. */
   readonly #onLargeMessage = (type: number, bytes: number): boolean => {
     if (type === message.NOTICE || type === message.NOTIFICATION) return false;
     const head = this.#sentHead;
@@ -330,7 +330,7 @@ export class PostgresConnection {
     }
   };
 
-  /** A function changed a setting for the session, not only for its transaction: the session is not reused. */
+  /** Tracks the settings that a function changed for the session instead of for its transaction; such a session is not reused. */
   #onParameter(buffer: Buffer, start: number, end: number): void {
     const [name, value] = readPair(buffer, start, end);
     if (name === APPLICATION_NAME || this.#socket.parameters.get(name) === value) this.#changedParameters.delete(name);
@@ -384,12 +384,12 @@ export class PostgresConnection {
     }
   }
 
-  /** Whether it was sent before the ROLLBACK of a batch that failed: its BEGIN was refused, and nothing ran. */
+  /** True if the batch was sent before the ROLLBACK of a failed batch: its BEGIN was refused, and nothing ran. */
   #isUnstarted({ failedStep, error }: BatchProgress): boolean {
     return this.#isRollingBack && failedStep === 0 && (error as DatabaseError).code === IN_FAILED_TRANSACTION;
   }
 
-  /** Reports the error when the transaction has ended, and with it its locks. */
+  /** Reports the error after the transaction and its locks have ended. */
   #rollBack({ steps, failedStep }: BatchProgress, report: () => void): void {
     steps[failedStep]?.shape.failed();
     if (this.#isRollingBack) {
@@ -403,7 +403,7 @@ export class PostgresConnection {
   #sendRollback(report: () => void): void {
     this.send(
       makeRollback(({ kind }) => {
-        // A cancel that came too late for its statement reached it: the transaction is still open.
+        // A late cancel has hit the ROLLBACK instead of its statement: the transaction is still open.
         if (kind === "refused") {
           this.#sendRollback(report);
           return;
@@ -427,18 +427,18 @@ export class PostgresConnection {
     const sent = lostBatches.length - this.#unsent;
     this.#events.lost(this, reason);
     for (const [index, { exchange, error }] of lostBatches.entries()) {
-      // A batch that failed cannot have been committed.
+      // A failed batch cannot have been committed.
       if (error) exchange.end({ kind: "refused", milliseconds: 0, error, isStale: false, isInterrupted: false });
       else exchange.end({ kind: "lost", cause: reason, sent: index < sent });
     }
   }
 }
 
-/** A statement that was sent to Postgres and has not ended. */
+/** A statement that was sent to Postgres and has not ended yet. */
 export type RunningStatement = {
-  /** The process ID as in `pg_stat_activity`. Meaningless behind a pooler. */
+  /** The process ID as in `pg_stat_activity`; meaningless behind a pooler. */
   readonly pid: number;
-  /** How long the session has worked on its current batch. */
+  /** The time for which the session has worked on its current batch. */
   readonly milliseconds: number;
   readonly role: string | null;
   readonly interface: string | null;
@@ -451,7 +451,7 @@ function unrequested(): Error {
   return new Error("The server answered what nobody asked");
 }
 
-/** The class of an error of this step. */
+/** Returns the error class for an error of this step. */
 function errorClassOf(step: BatchStep | undefined): typeof DatabaseError | undefined {
   if (step?.isContext) return ContextError;
   return step?.isPreceding ? PrecedingStatementError : undefined;

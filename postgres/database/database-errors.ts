@@ -17,33 +17,33 @@ export class ContextError extends pg.DatabaseError {}
 /** Postgres rejected the statement that was to run before the request's own. */
 export class PrecedingStatementError extends pg.DatabaseError {}
 
-/** The error of a group of statements, of which that with this index has failed. */
+/** The error of a group of statements, with the index of the failed one. */
 type GroupError = Error & { failedStatement?: number };
 
 export function setFailedStatement(error: GroupError, index: number): void {
   error.failedStatement = index;
 }
 
-/** The index of the statement of a group that failed; null if it was not one of them, for example a deferred constraint. */
+/** Returns the index of the failed statement of a group; null if no statement failed, but for example a deferred constraint. */
 export function failedStatementOf(error: unknown): number | null {
   return error instanceof Error ? ((error as GroupError).failedStatement ?? null) : null;
 }
 
-/** Schemas of the service, whose tables hold secrets and personal data, and its table with secrets in a schema that projects use, too. */
+/** Schemas of the service, whose tables hold secrets and personal data. `api`, which projects use too, has one such table. */
 const SERVICE_SCHEMAS: ReadonlySet<string | undefined> = new Set(["auth", "content_service"]);
 const isServiceTable = ({ schema, table }: Pick<DatabaseError, "schema" | "table">): boolean =>
   SERVICE_SCHEMAS.has(schema) || (schema === "api" && table === "webhooks");
 
-/** SQLSTATE not_null_violation and check_violation, whose detail is the whole row: `Failing row contains (…).` */
+/** SQLSTATE not_null_violation and check_violation; their detail is the whole row: `Failing row contains (…).` */
 const ROW_VALUE_CODES: ReadonlySet<string | undefined> = new Set(["23502", "23514"]);
 
-/** The statement of `on update` or `on delete`, which Postgres runs as the owner of the table: as its error's context prints it. */
+/** Matches an error context with the statement of `on update` or `on delete`, which Postgres runs as the owner of the table. */
 const FOREIGN_KEY_ACTION = /"(?:UPDATE|DELETE FROM) ONLY /;
 const INTEGRITY_CLASS = /^23/;
 
 /**
- * The detail of an error that a client may read. Postgres prints the refused row to callers whom no policy binds, including defaults that
- * they do not know, such as the secret of a webhook; and that of a foreign key's action to callers who may not read the row.
+ * Returns the detail of an error that a client may read. Postgres prints the refused row to callers that bypass RLS, including defaults that
+ * they may not read, such as a webhook's secret. It prints a row of a foreign key's action to callers that may not read the row.
  */
 export function clientDetailOf({ code = "", schema, table, where = "", detail }: DatabaseError): string | null {
   const ofService = ROW_VALUE_CODES.has(code) && isServiceTable({ schema, table });
@@ -51,15 +51,15 @@ export function clientDetailOf({ code = "", schema, table, where = "", detail }:
   return ofService || ofOwner ? null : (detail ?? null);
 }
 
-/** Postgres refuses a value or a privilege by these; by others the statement was cancelled, or the server lacks resources. */
+/** SQLSTATE classes of a refused value or privilege. With other classes the statement was cancelled, or the server lacks resources. */
 const REFUSED_CONTEXT = /^(?:22|42)/;
 
-/** Whether Postgres has rejected the caller's role or a setting, and not only failed to set them now. */
+/** True if Postgres has rejected the caller's role or a setting, and did not only fail to set it now. */
 export function isContextRefused({ code = "" }: ContextError): boolean {
   return REFUSED_CONTEXT.test(code);
 }
 
-/** Whether the role does not exist, or the login is not a member of it. */
+/** True if the role does not exist, or the login is not a member of it. */
 export function isRoleRefused({ message }: ContextError): boolean {
   return /^(?:role .* does not exist|permission denied to set role .*)$/s.test(message);
 }
@@ -75,7 +75,7 @@ export function databaseUnreachable(cause: unknown): ApiError {
   });
 }
 
-/** Servers answer, and all of them are standbys, as during a failover. */
+/** Every server that answers is a standby, as during a failover. */
 export function noPrimary(cause: unknown): ApiError {
   const message = "There is no primary database server at the moment; retrying.";
   return new ApiError("unavailable", "PGRST000", message, { retryAfterSeconds: RETRY_AFTER_SECONDS, cause });
@@ -101,7 +101,7 @@ export function shuttingDown(): ApiError {
 const UNANSWERED_CODES: ReadonlySet<string> = new Set(["PGRST000", "PGRST001", "PGRST003"]);
 
 /**
- * Whether the error is about the database's availability and not about the statement: unreachable, overloaded, or the
+ * True if the error is about the database's availability and not about the statement: unreachable, overloaded, or the
  * connection was lost.
  */
 export function isUnanswered(error: unknown): boolean {
@@ -129,7 +129,7 @@ export function isOutcomeUnknown(error: unknown): boolean {
   return error instanceof ApiError && error.code === OUTCOME_UNKNOWN;
 }
 
-/** SQLSTATE query_canceled: by statement_timeout or by a cancel request. */
+/** True for SQLSTATE query_canceled: by statement_timeout or by a cancel request. */
 export function isQueryCanceled(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === "57014";
 }
@@ -158,7 +158,7 @@ export function tooManyLargeResponses(): ApiError {
   return unavailable("Too many large answers are being made at once; try again shortly.");
 }
 
-/** SQLSTATE class 25 is invalid_transaction_state. What the session runs next would run in the wrong transaction. */
+/** SQLSTATE class 25 is invalid_transaction_state. The session would run its next statements in the wrong transaction. */
 export function unexpectedTransactionState(): ApiError {
   return new ApiError(
     "internal",
@@ -177,13 +177,13 @@ export function transactionFailed(): ApiError {
   return new ApiError("internal", "25P02", "The transaction had failed and was rolled back.");
 }
 
-/** Whether a concurrent transaction prevents this one, so that it may succeed when it is repeated. */
+/** True if a concurrent transaction prevents this one, so that a retry may succeed. */
 export function isSerializationFailure(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === "40001";
 }
 
 /**
- * Whether a statement refers to an object that no longer exists: it was built from an outdated catalogue. Errors inside
+ * True if a statement refers to an object that no longer exists: it was built from an outdated catalogue. Errors inside
  * functions have a `where`, and a value that is cast to a name has no position, so neither counts.
  */
 export function isSchemaOutdated(error: unknown): boolean {
@@ -192,7 +192,7 @@ export function isSchemaOutdated(error: unknown): boolean {
   return isFunctionGone || UNDEFINED_OBJECT_CODES.has(error.code);
 }
 
-/** Longer than DB_LOCK_TIMEOUT_SECONDS usually is, within which a statement that waits for the lock itself renews the entry. */
+/** Exceeds the usual DB_LOCK_TIMEOUT_SECONDS, within which a statement that waits for the lock renews the entry. */
 const LOCK_MEMORY_MS = 10_000;
 const MAX_LOCKS = 1_000;
 
@@ -201,7 +201,7 @@ const LOCKS_AGAINST_READS = ["AccessExclusiveLock"];
 /** Lock modes that conflict with writes. */
 const LOCKS_AGAINST_WRITES = [...LOCKS_AGAINST_READS, "ExclusiveLock", "ShareRowExclusiveLock", "ShareLock"];
 
-/** Considers only relations that the statement names and the caller may access: policies may read others. */
+/** The query considers only relations that the statement names and the caller may access; policies may read other relations. */
 const FIND_BLOCKING_LOCK = `
   select namespace.nspname, class.relname, lock.mode, lock.granted
     from pg_catalog.json_array_elements_text($1) as named(relation)
@@ -224,13 +224,13 @@ export function isLockTimeout(error: unknown): error is DatabaseError {
 
 export type BlockedStatement = { readonly relations: readonly string[]; readonly readOnly: boolean };
 
-/** Runs as the caller, so that it reveals no relation without privileges. */
+/** Finds the blocking lock as the caller, so that it reveals no relation without privileges. */
 export function findBlockingLock({ relations, readOnly }: BlockedStatement): Statement {
   const modes = readOnly ? LOCKS_AGAINST_READS : LOCKS_AGAINST_WRITES;
   return { text: FIND_BLOCKING_LOCK, values: [JSON.stringify(relations), JSON.stringify(modes)] };
 }
 
-/** Adds the relation and the mode to a lock timeout, which Postgres does not report. */
+/** Adds the relation and the lock mode to a lock timeout: Postgres does not report them. */
 export function describeLock(error: DatabaseError, [found]: readonly ResultRow[]): void {
   if (!found) return;
   const [schema, table, mode, granted] = found as readonly string[];
@@ -248,9 +248,9 @@ type LockDescription = {
   readonly until: number;
 };
 
-/** Locks that recent statements timed out on, to explain the timeouts of statements that wait for a connection behind them. */
+/** Locks that recent statements timed out on. They explain the timeouts of statements that wait for a connection behind them. */
 export class RecentLockTimeouts {
-  /** By role, since privileges differ, and by relation. */
+  /** The locks by role and relation, since privileges differ by role. */
   readonly #known = new Map<string, LockDescription>();
 
   remember(role: string, { schema, table, detail, hint }: DatabaseError): void {

@@ -13,11 +13,11 @@ export type DatabaseOptions = Partial<SessionSettings> & {
   readonly log: DatabaseLog;
   /** Called once per change of availability. */
   readonly onState?: (condition: DatabaseAvailability) => void;
-  /** The maximum number of connections for requests, within half of what the server can spare; the owner's few come on top. */
+  /** The maximum number of connections for requests, at most half of the server's spare connections; the owner's few are additional. */
   readonly poolSize?: number;
   /** The maximum number of reads in flight per connection. */
   readonly pipelineDepth?: number;
-  /** The processors that Postgres shares with the service, as far as this process may use them; infinite if it has others. */
+  /** The processors that Postgres shares with the service, within this process's limits; infinite if Postgres has its own. */
   readonly sharedProcessors?: number;
   /** Statement timeout in milliseconds; 0 is no limit. */
   readonly statementTimeout?: number;
@@ -25,9 +25,9 @@ export type DatabaseOptions = Partial<SessionSettings> & {
   readonly lockTimeout?: number;
   /** The role of anonymous callers, and their statement timeout if it is shorter. */
   readonly anonymous?: { readonly role: string; readonly statementTimeout: number } | null;
-  /** How many milliseconds a request waits for a connection. */
+  /** The maximum wait of a request for a connection, in milliseconds. */
   readonly acquireTimeout?: number;
-  /** The maximum number of bytes of one response, and of one row of a stream. */
+  /** The maximum number of bytes of one response, and of one row in a stream. */
   readonly maxAnswerBytes?: number;
   /** The memory for all responses in progress. */
   readonly answerMemory?: number;
@@ -42,17 +42,17 @@ export type DatabaseOptions = Partial<SessionSettings> & {
 };
 
 export type RunStatementOptions = {
-  /** Runs in a read-only transaction; the statement may run again when its connection is lost. */
+  /** True if the statement runs in a read-only transaction; it may run again when its connection is lost. */
   readonly readOnly?: boolean;
-  /** The pool that runs the statement. By default the read pool runs reads that have proved to be fast, and the write pool runs everything else. */
+  /** The pool of the statement. By default the read pool runs reads that have proved fast; the write pool runs all others. */
   readonly pool?: "read" | "write" | "slow";
   /** A statement that runs as the caller, in the same transaction before this one; its rows are discarded. */
   readonly before?: Statement | undefined;
-  /** Runs the statement, checks deferred constraints, and rolls back. */
+  /** True if the statement is rolled back after a check of its deferred constraints. */
   readonly rollback?: boolean;
   /** Overrides the statement timeout of the database and the role; 0 is no limit. */
   readonly timeoutMs?: number;
-  /** Whether to return the names and types of the columns. */
+  /** True if the result includes the names and types of the columns. */
   readonly fields?: boolean;
   /**
    * The memory budget of the response; overrides the default limit. By default writes have no limit: they are committed
@@ -63,25 +63,25 @@ export type RunStatementOptions = {
   readonly signal?: AbortLike | undefined;
 };
 
-/** The budget is shared by all statements; by default each has its own. */
+/** Options of a run of several statements. They share the budget; by default each statement has its own. */
 export type SharedRunOptions = Pick<RunStatementOptions, "budget" | "signal">;
 
-/** Returns values of more than 32 kB as Buffers. */
+/** Selects results with values of more than 32 kB as Buffers. */
 export type LargeValueOptions = { readonly largeValues: "buffer" };
 
 export type RunTogetherOptions = Omit<RunStatementOptions, "pool" | "fields">;
 
 export type StreamRowsOptions = Pick<RunStatementOptions, "readOnly" | "before" | "signal"> & {
   readonly separator: string;
-  /** How many milliseconds the server may be silent; the role's own statement_timeout applies as well. */
+  /** The maximum silence of the server in milliseconds; the role's own statement_timeout applies as well. */
   readonly timeoutMs?: number;
-  /** How many milliseconds chunks may wait for the reader. */
+  /** The maximum wait of a chunk for the reader, in milliseconds. */
   readonly stallMs?: number;
 };
 
 export type RunTransactionOptions = Pick<RunStatementOptions, "readOnly" | "timeoutMs"> & {
   readonly isolation?: IsolationLevel;
-  /** Whether the statement timeout holds for all statements and the commit together. */
+  /** True if the statement timeout limits all statements and the commit together. */
   readonly isTimedAsOne?: boolean;
   /** Makes the memory budget of each statement or group; overrides the default limit. */
   readonly makeBudget?: () => ResponseBudget;

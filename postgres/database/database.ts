@@ -204,8 +204,8 @@ export class Database {
   }
 
   /**
-   * Sends several statements of one caller in one write and one transaction: all take effect or none. Rejects as `run`
-   * does; `failedStatementOf` returns which statement it was.
+   * Sends several statements of one caller in one write and one transaction: all take effect or none. Rejects like `run`;
+   * `failedStatementOf` returns the index of the failed statement.
    */
   runTogether(
     context: StatementContext,
@@ -293,7 +293,7 @@ export class Database {
   }
 
   /**
-   * Streams the first column, a text, row by row; the other columns of the first row come with the first chunk. Starts
+   * Streams the first column, a text, row by row; the first chunk has the other columns of the first row. Starts
    * at the first `next()`.
    */
   stream(context: StatementContext, statement: Statement, options: StreamRowsOptions): AsyncIterableIterator<RowChunk> {
@@ -329,7 +329,7 @@ export class Database {
     });
   }
 
-  /** Whether a stream of this caller would start at once. */
+  /** True if a stream of this caller would start at once. */
   hasFreeStream(context: StatementContext): boolean {
     const isAnonymous = this.#isAnonymous(context);
     const caller = callerKeyOf(context);
@@ -381,7 +381,7 @@ export class Database {
     }
   }
 
-  /** The only place where a request for the pools is put together. */
+  /** Makes every request for the pools; no other code does. */
   #makeRequest(
     context: StatementContext,
     statements: readonly Statement[],
@@ -433,7 +433,7 @@ export class Database {
     return this.#pools.runningStatements();
   }
 
-  /** How many requests of this process run or wait for a connection, those to replicas not included. */
+  /** Returns the number of requests of this process that run or wait for a connection, without requests to replicas. */
   countStatements(): number {
     return this.#pools.countStatements();
   }
@@ -455,7 +455,7 @@ export class Database {
     return wanted === "read" && !shape.isFast ? "slow" : wanted;
   }
 
-  /** Chooses the pools of a replica that is far enough, if any, else of the primary. */
+  /** Chooses the pools of a replica that has replayed far enough, if any, else those of the primary. */
   #choosePools({ readYourWrites }: StatementContext, name: PoolName, readOnly: boolean): ChosenPools {
     const { pools } = this.#pools;
     const isShared = name === "read" || name === "slow";

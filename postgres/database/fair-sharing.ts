@@ -1,12 +1,12 @@
 import { FifoQueue } from "#runtime/concurrency";
 import type { StatementContext } from "./statement.ts";
 
-/** The owner of shares of a pool: a statement's caller and relations. */
+/** The holder of shares of a pool: the caller and the relations of a statement. */
 export type ShareHolder = {
   readonly caller: string;
   readonly isAnonymous: boolean;
   readonly relations: readonly string[];
-  /** Whether the statement is known to run long. */
+  /** True if the statement is known to run long. */
   readonly isLong: boolean;
 };
 
@@ -14,37 +14,37 @@ export function callerKeyOf({ role, callerKey }: Pick<StatementContext, "role" |
   return callerKey ? `${role} ${callerKey()}` : role;
 }
 
-/** The maximum number of connections of a pool that may be occupied. */
+/** The maximum numbers of connections of a pool that may be occupied. */
 export type ShareLimits = {
-  /** By all statements. */
+  /** The limit for all statements together. */
   readonly all: number;
-  /** By anonymous callers. */
+  /** The limit for all anonymous callers together. */
   readonly anonymous: number;
-  /** By one caller. */
+  /** The limit for one caller. */
   readonly caller: number;
-  /** The same for an anonymous caller. */
+  /** The limit for one anonymous caller. */
   readonly anonymousCaller: number;
-  /** By statements that name one relation: if it is locked, all of them wait. */
+  /** The limit for statements that name one relation: if it is locked, all of them wait. */
   readonly relation: number;
   /**
-   * Which statements count: those that are known to run long, all, or all while some run long, except that a caller or
-   * a relation is limited only if its own do.
+   * The statements that count: those that are known to run long, all, or all while some run long. In the last case, a caller or
+   * a relation is limited only if its own statements run long.
    */
   readonly counted: "long" | "all" | "all while congested";
 };
 
-/** From so many connections on, one is kept. */
+/** The minimum number of connections with which one is reserved. */
 const MIN_TO_KEEP_ONE = 6;
 
-/** How many connections for reads are kept for statements that are known to be short: a burst of unknown ones does not delay them. */
+/** Returns the number of read connections that are reserved for short statements, so that a burst of unknown ones does not delay them. */
 export function keptForShort(connections: number): number {
   return connections >= MIN_TO_KEEP_ONE ? 1 : 0;
 }
 
 /**
- * Long statements leave at least one connection to the others, beside the one for short ones. A relation's share is smaller than a caller's, so that a
- * caller who waits for a locked table can still read other tables. Each may use a whole processor, so those of anonymous
- * callers occupy at most half of the processors that Postgres shares with the service; pass infinity for others.
+ * Long statements leave at least one connection to others, beside the one for short ones. A relation's share is smaller than a caller's,
+ * so a caller who waits for a locked table can still read other tables. Each may use a whole processor, so those of anonymous
+ * callers occupy at most half of the processors that Postgres shares with the service; pass infinity if it shares none.
  */
 export function sharesForReads(connections: number, processors: number): ShareLimits {
   const fractions = fractionsOf(connections);
@@ -59,7 +59,7 @@ export function sharesForWrites(connections: number): ShareLimits {
   return { ...fractionsOf(connections), all: connections, counted: "all while congested" };
 }
 
-/** A stream takes as long as its client likes, so anonymous callers leave one to others. */
+/** A stream takes as long as its client likes, so anonymous callers leave one connection to others. */
 export function sharesForStreams(connections: number): ShareLimits {
   const anonymous = atLeastOne(connections - 1);
   const all = connections;
@@ -76,7 +76,7 @@ function atLeastOne(connections: number): number {
   return Math.max(1, connections);
 }
 
-/** How long callers and relations with long-running statements are remembered. */
+/** The time for which callers and relations with long-running statements are remembered. */
 const CONGESTION_MEMORY_MS = 10_000;
 const MAX_CONGESTED = 1_000;
 
@@ -86,11 +86,11 @@ export class ConnectionShares {
   #all = 0;
   #anonymous = 0;
   /**
-   * By caller key and by quoted relation name. Zero entries are removed periodically only: frequent insertion and
+   * The counts by caller key and by quoted relation name. Zero entries are removed periodically only: frequent insertion and
    * deletion makes V8 rehash the Map, which retains memory.
    */
   readonly #occupied = new Map<string, number>();
-  /** Callers and relations with long-running statements, and until when they are remembered. */
+  /** The callers and relations with long-running statements, with the time at which each mark expires. */
   #congested = new Map<string, number>();
 
   constructor(limits: ShareLimits) {
@@ -125,13 +125,13 @@ export class ConnectionShares {
     for (const key of shareKeysOf(holder)) this.#congested.set(key, now + CONGESTION_MEMORY_MS);
   }
 
-  /** Whether any caller or relation has long-running statements. */
+  /** True if any caller or relation has long-running statements. */
   get isCongested(): boolean {
     return this.#congested.size > 0;
   }
 
   /**
-   * Unmarks the caller and the relations of a statement that ended quickly, unless they have others that still run
+   * Unmarks the caller and the relations of a statement that ended quickly, unless their other statements still run
    * long. So one stall of the disk does not limit writers for the whole retention time.
    */
   noteShort(holder: ShareHolder, stillLong: readonly ShareHolder[]): void {
@@ -195,7 +195,7 @@ export class FairQueue<Item extends QueuedItem> {
     this.#length++;
   }
 
-  /** The next item in turn that can be served. */
+  /** Returns the next item in turn that can be served. */
   find(isServable: (item: Item) => boolean): Item | null {
     for (const kinds of this.#callers.values()) {
       for (const queue of kinds.values()) if (isServable(queue.first()!)) return queue.first()!;

@@ -5,7 +5,7 @@ export type Lsn = bigint;
 
 const LSN_PATTERN = /^([\dA-F]{1,8})\/([\dA-F]{1,8})$/i;
 
-/** `16/B374D848`; null for anything else. */
+/** Parses an LSN such as `16/B374D848`; null if the text is invalid. */
 export function parseLsn(text: string): Lsn | null {
   const [, high, low] = LSN_PATTERN.exec(text) ?? [];
   return high && low ? (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`) : null;
@@ -15,7 +15,7 @@ export function formatLsn(lsn: Lsn): string {
   return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffffffffn).toString(16)}`.toUpperCase();
 }
 
-/** A position in the primary's WAL, and when it was requested. */
+/** A position in the primary's WAL, with the time of its request. */
 export type WalPosition = { readonly place: Lsn; readonly askedAt: number };
 
 /** With `since`, the floor is unknown until a position requested after that time is available. */
@@ -35,7 +35,7 @@ export class LsnFloors {
     this.#floor = { since: now };
   }
 
-  /** Null if no sufficient position is known yet. */
+  /** Returns the floor of a subject; null if no sufficient position is known yet. */
   floorFor(subject: string, sample: WalPosition | null, now: number): Lsn | null {
     const floor = settleFloor(this.#floor, sample);
     this.#floor = floor;
@@ -77,13 +77,13 @@ function laterLsn(one: Lsn, other: Lsn): Lsn {
   return one > other ? one : other;
 }
 
-/** Which earlier writes the reads of a request must see; with it, replicas may serve the reads. */
+/** The earlier writes that the reads of a request must see; with it, replicas may serve the reads. */
 export type ReadYourWrites = {
   /** The writer: one user, or all callers of a role without a user id. */
   readonly subject: string;
   /** Selects the replica: the same one for all requests of a user, so that rows do not disappear between requests. */
   readonly replicaSeed: number;
-  /** The position that the client sent, 0 if none; null if it cannot be parsed. */
+  /** The position that the client sent; 0 if it sent none, null if it cannot be parsed. */
   readonly minLsn: Lsn | null;
   /** Called with the position after the request's own write. */
   onWrite(place: Lsn): void;

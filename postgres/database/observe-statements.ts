@@ -1,7 +1,7 @@
 import type { Logger } from "#runtime/log";
 import type { StatementContext } from "./statement.ts";
 
-/** Enough to recognize the statement. */
+/** The maximum length of a text: enough to recognize the statement. */
 const MAX_STATEMENT_CHARACTERS = 2_000;
 
 /** The outcome of a statement. */
@@ -66,7 +66,7 @@ export function joinStatementTexts(texts: readonly string[]): string {
   return texts.join(";\n");
 }
 
-/** Null if there are no observers. */
+/** Returns one observer that calls all; null if there are none. */
 export function combineObservers(observers: readonly StatementObserver[]): StatementObserver | null {
   if (observers.length < 2) return observers[0] ?? null;
   return (context, texts) => {
@@ -77,14 +77,14 @@ export function combineObservers(observers: readonly StatementObserver[]): State
   };
 }
 
-/** The executions of one statement that were slow. */
+/** The slow executions of one statement. */
 export type SlowStatement = {
   /** The text, without parameter values. */
   readonly statement: string;
   readonly calls: number;
   readonly totalMs: number;
   readonly maxMs: number;
-  /** Those of the last one. */
+  /** The time, role and interface of the last execution. */
   readonly at: string;
   readonly role: string;
   readonly interface: string | null;
@@ -92,7 +92,7 @@ export type SlowStatement = {
 
 const MAX_SLOW_STATEMENTS = 50;
 
-/** The statements that were slow last. */
+/** The most recent slow statements. */
 export class SlowStatements {
   readonly #byText = new Map<string, SlowStatement>();
 
@@ -121,7 +121,7 @@ type SlowStatementOptions = {
   readonly kept?: Pick<SlowStatements, "add">;
 };
 
-/** Logs and keeps each statement above the threshold, with the ids of its request and its session, never with parameter values. */
+/** Logs and keeps each statement above the threshold, with the ids of its request and its session, but without parameter values. */
 export function logSlowStatements({ log, milliseconds: least, kept }: SlowStatementOptions): StatementObserver {
   return ({ role, settings }, texts) => {
     const askedAt = performance.now();

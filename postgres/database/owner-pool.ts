@@ -9,16 +9,16 @@ import { isFatal } from "../client/server-messages.ts";
 import { acquireTimeout, databaseUnreachable, noPrimary, outcomeUnknown } from "./database-errors.ts";
 import { suspectsStandby } from "./standby-check.ts";
 
-/** SQLSTATE undefined_function and invalid_schema_name: the database has no schema of this service. */
+/** SQLSTATE undefined_function and invalid_schema_name: the database lacks this service's schemas. */
 const UNDEFINED_FUNCTION_CODES: readonly (string | undefined)[] = ["42883", "3F000"];
 const INSUFFICIENT_PRIVILEGE = "42501";
 
 const MAX_CLIENTS = 4;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** pg-pool's message when all clients were busy for too long. */
+/** pg-pool's message if all clients were busy for too long. */
 const POOL_EXHAUSTED_MESSAGE = "timeout exceeded when trying to connect";
 
-/** Claims and metadata keep all digits of their numbers: a rounded one may be that of another tenant. */
+/** Keeps all digits of numbers in claims and metadata: a rounded number may be that of another tenant. */
 const EXACT_TYPES: pg.CustomTypesConfig = {
   getTypeParser: (type, format) =>
     type === pg.types.builtins.JSONB && format !== "binary" ? parseJsonExactly : pg.types.getTypeParser(type, format),
@@ -30,7 +30,7 @@ type OwnerPoolOptions = {
   readonly url: string;
   readonly applicationName: string;
   readonly acquireTimeout: number;
-  /** The work that uncaught errors of the connections belong to. */
+  /** The work that is reported with uncaught errors of the connections. */
   readonly report?: WorkReport;
 };
 
@@ -41,14 +41,14 @@ export class OwnerPool {
   readonly #open = new Set<PooledClient>();
   readonly #busy = new Set<PooledClient>();
   readonly #lost = new WeakSet<PooledClient>();
-  /** A standby may have refused one of its statements. */
+  /** The clients of which a standby may have refused a statement. */
   readonly #suspected = new WeakSet<PooledClient>();
-  /** Their server is a standby by now. */
+  /** The clients whose server is a standby now, or whose session may be read-only. */
   readonly #outdated = new WeakSet<PooledClient>();
   readonly #acquireTimeout: number;
   readonly #report: WorkReport | undefined;
   #retry: Promise<void> | null = null;
-  /** Of the last attempt to connect; null after a success. */
+  /** The error of the last attempt to connect; null after a success. */
   #failure: Error | null = null;
   #failures = 0;
 
@@ -65,14 +65,14 @@ export class OwnerPool {
       keepAlive: true,
       types: EXACT_TYPES,
     });
-    // An idle client was lost; the pool opens another one when needed.
+    // The pool replaces a lost idle client when needed.
     this.#pool.on("error", () => {});
-    // Registered at once: the connection may be lost right after it is established.
+    // The listener is added at once: the connection may be lost right after it is established.
     this.#pool.on("connect", (client) => this.#watch(client as PooledClient));
     this.#pool.on("remove", (client) => this.#open.delete(client as PooledClient));
   }
 
-  /** Runs the work again if a standby has refused it, which has changed nothing then. */
+  /** Runs the work again if a standby has refused it, since that has changed nothing. */
   async lend<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.#acquireTimeout;
     for (;;) {
@@ -92,7 +92,7 @@ export class OwnerPool {
     }
   }
 
-  /** Work that does not end soon loses its connection. */
+  /** Closes the pool. Work that does not end soon loses its connection. */
   close(): Promise<void> {
     const destroy = () => {
       for (const client of this.#open) client.connection.stream.destroy();
@@ -113,10 +113,10 @@ export class OwnerPool {
     return this.#lost.has(client) || this.#outdated.has(client);
   }
 
-  /** Whether a standby has refused the work. Then all sessions of that server are closed. */
+  /** True if a standby has refused the work. Then all sessions of that server are closed. */
   async #leavesStandby(client: PooledClient): Promise<boolean> {
     if (!this.#suspected.delete(client) || this.#lost.has(client)) return false;
-    // The session may have begun while the database was read-only, and stays so.
+    // The session stays read-only if the database was read-only at its start.
     this.#outdated.add(client);
     if (!this.#finder.requiresPrimary) return false;
     if (!(await isClientOnStandby(client).catch(() => true))) return false;
@@ -129,7 +129,7 @@ export class OwnerPool {
     return true;
   }
 
-  /** While no connection is open and attempts fail, one caller tries again and the others wait for its result. */
+  /** Opens a client. While no connection is open and attempts fail, one caller retries and the others wait for its result. */
   async #connect(deadline: number): Promise<PooledClient> {
     for (;;) {
       let client: PooledClient | null = null;
@@ -157,7 +157,7 @@ export class OwnerPool {
   }
 
   async #attempt(): Promise<PooledClient | null> {
-    // Attempts that fail at the same time count as one.
+    // Concurrent failures count as one.
     const failures = this.#failures + 1;
     try {
       const connect = () => this.#pool.connect();

@@ -23,7 +23,7 @@ const MILLISECONDS_PER_UNIT: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** Both fail in Bind, without side effects: the prepared statement does not exist (26000), or its result columns have changed (0A000). */
+/** SQLSTATEs of errors in Bind, without side effects: the prepared statement does not exist (26000), or its result columns have changed (0A000). */
 const STALE_CODES = new Set(["26000", "0A000"]);
 /** SQLSTATE class 42: an object that was valid at Parse has changed since, for example a column's type. */
 const CHANGED_OBJECT = /^42/;
@@ -41,9 +41,9 @@ export type BatchOutcome =
       readonly kind: "refused";
       readonly milliseconds: number;
       readonly error: Error;
-      /** It did not start, because the prepared statement was missing or outdated; it may run again. */
+      /** True if it did not start, because the prepared statement was missing or outdated; it may run again. */
       readonly isStale: boolean;
-      /** It was cancelled because other requests wait; it may run again in the slow pool. */
+      /** True if it was cancelled because other requests wait; it may run again in the slow pool. */
       readonly isInterrupted: boolean;
     }
   /** `sent` is false if the server cannot have received it. */
@@ -53,17 +53,17 @@ export type BatchOutcome =
 export type PipelinedBatch = StepSequence & {
   readonly collector: ResultCollector;
   readonly wantsFields: boolean;
-  /** Prepares its statements anew, under new names, regardless of the connection's cache. */
+  /** True if it prepares its statements again, under new names, regardless of the connection's cache. */
   readonly fresh: boolean;
-  /** Whether the transaction stays open after the batch. */
+  /** True if the transaction stays open after the batch. */
   readonly keepsTransaction: boolean;
-  /** For how many milliseconds the server may be silent. */
+  /** The maximum silence of the server, in milliseconds. */
   readonly responseTimeoutMs: number;
-  /** Milliseconds that it is likely to take. */
+  /** The expected duration in milliseconds. */
   readonly expected: number;
-  /** Whose share it takes if it runs long; null if it must not be cancelled in favor of others and run again. */
+  /** The holder of the share that the batch takes if it runs long; null if it must not be cancelled in favor of others and run again. */
   readonly interruptible: ShareHolder | null;
-  /** Whether the caller is gone. */
+  /** True if the caller is gone. */
   readonly isAbandoned: boolean;
   /** Called with the length of each row of a main step; rejected rows are dropped. */
   admits(bytes: number): boolean;
@@ -95,7 +95,7 @@ export function responseTimeoutFor(context: StatementContext, limits: StatementL
   return statementTimeoutFor(context, limits) + NETWORK_ALLOWANCE_MS;
 }
 
-/** In milliseconds; infinite if there is no limit. */
+/** Returns the statement timeout in milliseconds; infinite if there is no limit. */
 export function statementTimeoutFor(
   { settings }: StatementContext,
   { statementTimeout, timeoutMs }: StatementLimits,
@@ -112,12 +112,12 @@ export class BatchProgress {
   readonly steps: readonly BatchStep[];
   readonly main: number;
   readonly #mainCount: number;
-  /** One per step. */
+  /** The prepared statement of each step. */
   readonly prepared: readonly PreparedStatement[];
   /** The expected duration when the batch was sent. */
   readonly expected: number;
   error: Error | null = null;
-  /** Whether the error means that a prepared statement is missing or outdated. */
+  /** True if the error means that a prepared statement is missing or outdated. */
   isStale = false;
   /** The index of the step with the error. */
   failedStep = -1;
@@ -125,7 +125,7 @@ export class BatchProgress {
   #step = 0;
   /** The index of the step whose Sync is answered next. */
   #sync: number;
-  /** Whether the current step's Bind has completed. */
+  /** True if the current step's Bind has completed. */
   #bound = false;
 
   constructor(
@@ -147,7 +147,7 @@ export class BatchProgress {
     return this.#step <= this.#sync ? this.steps[this.#step] : undefined;
   }
 
-  /** Whether an error leaves its transaction open, because COMMIT is skipped. */
+  /** True if an error leaves the transaction open, because COMMIT is skipped. */
   get leavesOpen(): boolean {
     return leavesTransactionOpen(this.steps);
   }
@@ -157,7 +157,7 @@ export class BatchProgress {
     return this.#mainCount === 1 || isOwnStep(this.steps[this.#step]!);
   }
 
-  /** The index of the statement that failed; null if the settings were rejected before the first one, or the commit was. */
+  /** The index of the failed statement; null if the settings were rejected before the first one, or the commit was. */
   get failedStatement(): number | null {
     const { main, failedStep } = this;
     if (failedStep < main) return this.steps[failedStep]?.isPreceding ? 0 : null;
@@ -199,7 +199,7 @@ export class BatchProgress {
         this.#statement.fields = [];
         break;
       default:
-        // For example COPY, which uses another subprotocol.
+        // COPY, for example, uses another subprotocol.
         throw new Error(`The server sent a message of type ${nameOfType(type)}, which none of ours calls for`);
     }
   }

@@ -40,22 +40,22 @@ export async function countFreeConnections(url: string): Promise<number> {
 }
 
 /**
- * Reads share few connections, since each backend competes for the processors. Writes wait for the disk, which commits
- * many at once, so they get many.
+ * Reads share few connections, since each backend competes for the processors. Writes wait for the disk, which can commit
+ * many at once, so they get many connections.
  */
 export function idealSizes(processors: number): PoolSizes {
   return { read: Math.min(16, 2 * Math.max(2, processors)), write: 16, slow: 6, stream: 3 };
 }
 
-/** From this total on the slow pool has two connections, so that one long statement leaves one free. */
+/** The minimum total with which the slow pool has two connections, so that one long statement leaves one free. */
 const MIN_FOR_TWO_SLOW = 6;
-/** From this total on one long response leaves a connection to others. */
+/** The minimum total with which one long response leaves a connection to others. */
 const MIN_FOR_TWO_STREAMS = 12;
 
-/** The ideal sizes if they fit; else each pool's proportional part of the total, at least one connection each. */
+/** Returns the ideal sizes if they fit; else each pool's proportional part of the total, with at least one connection each. */
 export function divideConnections(total: number, ideal: PoolSizes): PoolSizes {
   const wanted = ideal.read + ideal.write + ideal.slow + ideal.stream;
-  // A larger total is meant for writers.
+  // Surplus connections are for writers.
   if (total >= wanted) return { ...ideal, write: ideal.write + Math.floor(total - wanted) };
   const minimum = {
     read: 1,

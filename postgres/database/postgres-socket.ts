@@ -14,11 +14,11 @@ export type PostgresSocketOptions = {
   readonly url: string;
   readonly applicationName: string;
   readonly connectTimeout: number;
-  /** The work that uncaught errors of the connection belong to: they close it. */
+  /** The work that is reported with uncaught errors of the connection; such an error closes it. */
   readonly report?: WorkReport;
 };
 
-/** An authenticated session: pg does TLS, SCRAM and the start-up, this service does the messages. */
+/** An authenticated session: pg handles TLS, SCRAM and the start-up, this service handles the messages. */
 export type PostgresSocket = {
   readonly processId: number;
   /** The host and port of its server. */
@@ -27,13 +27,13 @@ export type PostgresSocket = {
   readonly parameters: ReadonlyMap<string, string>;
   /** Takes over the stream from pg. `lost` is called when the connection ends for any reason. */
   listen(deliver: OnMessage, lost: (reason: Error) => void, admit?: AcceptMessage): void;
-  /** False as soon as the end of the connection is known. */
+  /** Returns false as soon as the end of the connection is known. */
   isWritable(): boolean;
   write(chunks: readonly Buffer[]): void;
   pause(): void;
   resume(): void;
   /**
-   * Cancels whatever the session runs when the request arrives. Resolves when the server has processed the request,
+   * Cancels the statement that the session runs when the request arrives. Resolves when the server has processed the request,
    * rejects if that is unknown.
    */
   cancel(): Promise<void>;
@@ -130,14 +130,14 @@ class SocketClient extends pg.Client {
     });
   }
 
-  /** Calls back when the connection ends, also if it has ended already. */
+  /** Calls back when the connection ends, or at once if it has ended already. */
   notifyLost(lost: (reason: Error) => void): void {
     this.#lost = lost;
     if (this.#reason) lost(this.#reason);
   }
 }
 
-/** What the server sends. Until `takeOver` pg receives it; afterwards it goes from the static read buffer to our reader. */
+/** The bytes from the server. pg receives them until `takeOver`; afterwards they go from the static read buffer to our reader. */
 class SocketInput {
   #receive: ((bytes: Buffer, length: number) => void) | null = null;
   #plain: Socket | null = null;

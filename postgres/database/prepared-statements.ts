@@ -5,19 +5,19 @@ import type { StatementShape } from "./statement-shape.ts";
 export type PreparedStatement = {
   readonly shape: StatementShape;
   /**
-   * The protocol name. Never reused, so a Parse cannot conflict with an older statement (42P05), nor with one of another
+   * The protocol name. It is never reused, so a Parse cannot conflict with an older statement (42P05), nor with one of another
    * connection where a router lets connections share sessions.
    */
   readonly name: string;
-  /** The Parse has been sent. */
+  /** True if the Parse has been sent. */
   sent: boolean;
-  /** The server has confirmed the Parse. */
+  /** True if the server has confirmed the Parse. */
   ready: boolean;
   fields: readonly ResultField[] | null;
   lastUsed: number;
 };
 
-/** A backend needs up to 25 bytes per character for the plan of a statement with many columns. */
+/** Limits the total length of the texts: a backend needs up to 25 bytes per character for the plan of a statement with many columns. */
 const MAX_CHARACTERS = 1_000_000;
 
 /** The prepared statements of one session. A backend needs 40 to 80 kB for each, so the least recently used one is evicted. */
@@ -30,7 +30,7 @@ export class PreparedStatements {
   #closing: string[] = [];
   #clock = 0;
 
-  /** With `most` = 0 every statement is parsed unnamed each time, as a pooler may require. */
+  /** With `max` = 0 every statement is parsed unnamed each time, as a pooler may require. */
   constructor(max: number, counters: ConnectionCounters = makeConnectionCounters()) {
     this.#maxStatements = max;
     this.#counters = counters;
@@ -79,7 +79,7 @@ export class PreparedStatements {
     for (const prepared of this.#current.values()) this.drop(prepared);
   }
 
-  /** Names to close with the next request. Closing a missing statement is no error. */
+  /** Returns the names to close with the next request. Closing a missing statement is no error. */
   takeClosing(): readonly string[] {
     if (this.#closing.length === 0) return this.#closing;
     const names = this.#closing;
@@ -105,7 +105,7 @@ export class PreparedStatements {
 export type ConnectionCounters = {
   /** Batches that were completed, with or without an error. */
   batches: number;
-  /** The server's time for all batches. */
+  /** The server's time for all batches, in milliseconds. */
   milliseconds: number;
   /** Connections that were opened, and those that were lost. */
   opened: number;

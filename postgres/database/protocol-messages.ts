@@ -9,7 +9,7 @@ const FLUSH = 0x48;
 export const PARSE = 0x50;
 export const SYNC = 0x53;
 
-/** Target of Describe and Close. */
+/** The targets of Describe and Close. */
 const PORTAL = 0x50;
 export const STATEMENT = 0x53;
 
@@ -67,7 +67,7 @@ export class MessageEncoder {
     this.#constant(EXECUTE_MESSAGE);
   }
 
-  /** Without a Sync: the portal can be executed further. */
+  /** Executes some rows without a Sync, so that the portal can be executed further. */
   executeSome(rows: number): void {
     this.#reserve(10);
     this.#begin(EXECUTE, 9);
@@ -87,7 +87,7 @@ export class MessageEncoder {
     this.#name(name);
   }
 
-  /** Everything written since the last take, in order. */
+  /** Returns all bytes written since the last take, in order. */
   take(): Buffer[] {
     this.#spill();
     const chunks = this.#chunks;
@@ -164,7 +164,7 @@ export class MessageEncoder {
     this.#used = end;
   }
 
-  /** Statement names are generated and plain ASCII. */
+  /** Writes a statement name. Names are generated and plain ASCII. */
   #name(name: string): void {
     for (let index = 0; index < name.length; index++) this.#byte(name.charCodeAt(index));
     this.#byte(0);

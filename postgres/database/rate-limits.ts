@@ -9,12 +9,12 @@ export type RateLimitStatus = {
   readonly isAdmitted: boolean;
   readonly limit: number;
   readonly remaining: number;
-  /** When the window ends, in milliseconds since 1970. */
+  /** The end of the window, in milliseconds since 1970. */
   readonly endsAt: number;
 };
 
 export type RequestLimitOptions = {
-  /** Requests that one caller may send per window. */
+  /** The number of requests that one caller may send per window. */
   readonly limit: number;
   readonly asOwner: AsOwner;
   readonly log: Pick<Logger, "warn">;
@@ -30,7 +30,7 @@ type TotalCount = { readonly key: string; readonly points: number; readonly mill
 
 const WINDOW_SECONDS = 60;
 const SYNC_INTERVAL_MS = 1_000;
-/** A caller who uses this fraction of the limit here is reported before the next interval. */
+/** The fraction of the limit from which a caller is reported before the next interval. */
 const EARLY_REPORT_FRACTION = 1 / 20;
 
 const COUNT_REQUESTS = "select key, points, milliseconds from content_service.count_requests($1, $2, $3)";
@@ -52,7 +52,7 @@ export class RequestLimit {
   readonly #sharing: WorkReport;
   #timer: NodeJS.Timeout | undefined;
   #isSyncing = false;
-  /** False for a database without the function that counts requests. */
+  /** False if the database lacks the function that counts requests. */
   #isShared = true;
 
   constructor(options: RequestLimitOptions) {
@@ -111,7 +111,7 @@ export class RequestLimit {
     return window;
   }
 
-  /** The upper bound closes windows that would last too long because the clock was set back. */
+  /** True if the window is open. The upper bound closes windows that would last too long because the clock was set back. */
   #isOpen({ endsAt }: CountingWindow, now: number): boolean {
     return endsAt > now && endsAt - now < 2 * this.#windowSeconds * 1000;
   }
@@ -171,7 +171,7 @@ export class RequestLimit {
     }
   }
 
-  /** Windows are in the order of their creation. One that ended early, because another gateway opened it earlier, stays until the older ones have ended. */
+  /** Removes ended windows, in order of creation. If another gateway opened a window earlier, it ends early but stays until older ones end. */
   #removeEnded(): void {
     const now = Date.now();
     for (const [caller, window] of this.#windows) {
@@ -182,7 +182,7 @@ export class RequestLimit {
 }
 
 export type SharedRateLimit = {
-  /** Counts one request of the key, or several. Null if they are within the limit, otherwise the seconds until the next one is allowed. */
+  /** Counts one or more requests of the key. Null if they are within the limit, otherwise the seconds until the next one is allowed. */
   take(key: string, count?: number): Promise<number | null>;
 };
 
@@ -201,7 +201,7 @@ export function makeSharedRateLimit({ name, points, seconds, asOwner }: SharedRa
   const limits = { keyPrefix: name, points, duration: seconds };
   const limiter = new RateLimiterPostgres({
     ...limits,
-    // Without the name under which it would stay prepared: a router between the owner and Postgres may not support that.
+    // Omits the name, under which the statement would stay prepared: a router between the owner and Postgres may not support that.
     storeClient: { query: ({ text, values }: QueryConfig) => asOwner((client) => client.query(text, values)) },
     storeType: "client",
     schemaName: "content_service",

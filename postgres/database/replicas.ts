@@ -30,12 +30,12 @@ const CHECK_INTERVAL_MS = 1_000;
 const QUERY_TIMEOUT_MS = 2_000;
 const MAX_SUBJECTS = 100_000;
 
-// The insert position, not the write position: it includes commits with synchronous_commit = off.
+// Uses the insert position, not the write position, because it includes commits with synchronous_commit = off.
 const CURRENT_LSN = "select pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text";
 const askPrimaryLsn = makeLoginQuery(CURRENT_LSN, QUERY_TIMEOUT_MS);
 const askSystemIdentifier = makeLoginQuery(`select ${SYSTEM_IDENTIFIER}`, QUERY_TIMEOUT_MS);
 
-/** `place` is null if the position is unknown. */
+/** A write that another worker reports; `place` is null if the position is unknown. */
 type PeerWrite = { readonly subject: string; readonly place: Lsn | null };
 
 type ReplicasOptions = Omit<ConnectionPoolsOptions, "url" | "onState"> & {
@@ -47,12 +47,12 @@ type ReplicasOptions = Omit<ConnectionPoolsOptions, "url" | "onState"> & {
   readonly peers: PeerWorkers;
 };
 
-/** The replicas, and the choice of one that a caller may read from. */
+/** The replicas. Chooses the one that a caller may read from. */
 export class Replicas {
   readonly #replicas: readonly Replica[];
   readonly #primary: ConnectionPool;
   readonly #peers: PeerWorkers;
-  /** One sample per second. */
+  /** The positions of the primary, one per second. */
   readonly #samples: WalPosition[] = [];
   #latest: WalPosition | null = null;
   readonly #maxSamples: number;
@@ -70,7 +70,7 @@ export class Replicas {
       const { subject, place } = write as PeerWrite;
       this.#floors.wroteElsewhere(subject, place, performance.now());
     });
-    // One more than fit into the maximum lag, and two for delays.
+    // The maximum lag, plus one sample, plus two for delays.
     this.#maxSamples = Math.ceil((options.maxLag * 1000) / CHECK_INTERVAL_MS) + 3;
     this.#timer = setInterval(() => void this.check(), CHECK_INTERVAL_MS);
     void this.check();
@@ -80,7 +80,7 @@ export class Replicas {
     return this.#replicas.map(({ state }) => state);
   }
 
-  /** A replica that has replayed far enough for this request, or null. */
+  /** Returns a replica that has replayed far enough for this request, or null. */
   choose(readYourWrites: ReadYourWrites): Replica | null {
     const required = this.#requiredLsn(readYourWrites);
     const serving = this.#replicas.filter(({ isServing }) => isServing);
@@ -110,7 +110,7 @@ export class Replicas {
     void this.#publish({ subject, place: null });
   }
 
-  /** Replicas must replay the schema change before they are used again. */
+  /** Requires that replicas replay the schema change before they are used again. */
   schemaChanged(): void {
     this.#floors.requireLaterForAll(performance.now());
     for (const replica of this.#replicas) replica.forgetStatements();
@@ -129,13 +129,13 @@ export class Replicas {
     await Promise.all(this.#replicas.map((replica) => replica.close()));
   }
 
-  /** To the other workers, so that the caller's next read may go to any of them. */
+  /** Sends a write to the other workers, so that any of them may serve the caller's next read. */
   #publish(write: PeerWrite): Promise<void> {
     return this.#peers.publish("writes", write);
   }
 
   async #check(): Promise<void> {
-    // While the primary is down nothing is written, so the replicas do not fall behind.
+    // While the primary is down nobody writes, so the replicas do not fall behind.
     await this.#takeSample().catch(() => {});
     await Promise.all(this.#replicas.map((replica) => replica.check(this.#samples, this.#system)));
   }
@@ -268,14 +268,14 @@ class Replica {
   }
 }
 
-/** The lag: the age of the newest sample that was replayed, relative to the latest sample; null if it is older than all samples. */
+/** Returns the lag: the age of the newest replayed sample, relative to the latest sample; null if all samples are newer. */
 function lagSeconds(replayed: Lsn, samples: readonly WalPosition[]): number | null {
   const latest = samples.at(-1);
   const reached = samples.findLast(({ place }) => place <= replayed);
   return latest && reached ? (latest.askedAt - reached.askedAt) / 1000 : null;
 }
 
-/** A query of the login itself, without a caller; the result has one row. Rejects if it takes longer than this. */
+/** Makes a query that runs as the login itself, without a caller, and returns one row. It rejects after this many milliseconds. */
 function makeLoginQuery(text: string, milliseconds: number): (pool: ConnectionPool) => Promise<ResultRow> {
   const shape = new StatementShape(text);
   return (pool) => {

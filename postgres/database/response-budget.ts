@@ -1,7 +1,7 @@
 import type { ApiError } from "#runtime";
 import { responseTooLarge, tooManyLargeResponses } from "./database-errors.ts";
 
-/** A response up to this size is never refused because of others. */
+/** The maximum size of a response that is never refused because of others. */
 const SMALL_BYTES = 256 * 1024;
 
 /** Limits the memory of a response. */
@@ -9,7 +9,7 @@ export type MemoryAllowance = {
   /** Returns false if the limit is exceeded. Refused bytes count too, until they are given back. */
   take(bytes: number): boolean;
   giveBack(bytes: number): void;
-  /** The error for the latest refusal. */
+  /** Returns the error for the latest refusal. */
   refusal(): ApiError;
 };
 
@@ -48,7 +48,7 @@ export class ResponseBudget implements MemoryAllowance {
     return taken;
   }
 
-  /** Whether it exceeds its own limit, regardless of the total. */
+  /** True if the response exceeds its own limit, regardless of the total. */
   get isExceeded(): boolean {
     return this.#taken > this.#maxBytes;
   }
@@ -58,10 +58,10 @@ export class ResponseBudget implements MemoryAllowance {
   }
 }
 
-/** For streamed rows: limits each row by itself. */
+/** Limits each row of a stream by itself. */
 export function allowRowsOf(max: number): MemoryAllowance {
   return { take: (bytes) => bytes <= max, giveBack: () => {}, refusal: () => responseTooLarge(max) };
 }
 
-/** For writes: they are committed before the response arrives. */
+/** Writes have no limit, because they are committed before the response arrives. */
 export const UNLIMITED = allowRowsOf(Number.POSITIVE_INFINITY);

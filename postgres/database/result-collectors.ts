@@ -4,7 +4,7 @@ import { readerStalled } from "./database-errors.ts";
 import type { StatementResult } from "./statement.ts";
 import type { ExecutionCallbacks, RestartableCollector, StatementExecution } from "./statement-execution.ts";
 
-/** Longer values are passed on as Buffers; shorter ones are faster to send as strings. */
+/** Values above this size are passed on as Buffers; shorter ones are faster to send as strings. */
 const LARGE_VALUE_BYTES = 32 * 1024;
 
 const CHUNK_BYTES = 64 * 1024;
@@ -28,7 +28,7 @@ export type RowChunk = {
 type RowStreamOptions = {
   /** Separates rows, also across chunks. */
   readonly separator: string;
-  /** How long chunks may wait for the reader, in milliseconds. */
+  /** The maximum wait of a chunk for the reader, in milliseconds. */
   readonly stallTimeout: number;
   readonly signal: AbortLike | undefined;
   readonly request: (
@@ -56,7 +56,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ro
   #nextEvent = Promise.withResolvers<void>();
   #stall: NodeJS.Timeout | undefined;
 
-  /** Reused, because garbage collection is late to free external memory: 64 MB would pile up. */
+  /** The buffers are reused, because garbage collection is late to free external memory: 64 MB would pile up. */
   readonly #spareBuffers: Buffer[] = [];
   #bytes: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   #used = 0;
@@ -151,7 +151,7 @@ export class RowStream implements RestartableCollector, AsyncIterableIterator<Ro
     this.#wakeReader();
   }
 
-  /** Only buffers of the standard size are reused. */
+  /** Returns the function that releases a buffer. Only buffers of the standard size are reused. */
   #releaseOf(bytes: Buffer): () => void {
     let released: Buffer | null = bytes;
     return () => {
@@ -204,7 +204,7 @@ function readValues(buffer: Buffer, start: number, end: number): (string | null)
 
 type RowReader<Cell> = (buffer: Buffer, start: number, end: number, owned: boolean) => Cell[];
 
-/** All rows of a result that fits in memory. */
+/** Collects all rows of a result that fits in memory. */
 export class CollectedRows<Cell> implements RestartableCollector {
   readonly rows: Cell[][] = [];
   rowCount = 0;
@@ -218,7 +218,7 @@ export class CollectedRows<Cell> implements RestartableCollector {
     return new CollectedRows(readRow);
   }
 
-  /** Values of more than 32 kB as Buffers, which saves decoding and encoding. */
+  /** Makes a collector that returns values of more than 32 kB as Buffers, which saves decoding and encoding. */
   static withBuffers(): CollectedRows<string | Buffer | null> {
     return new CollectedRows((buffer, start, end, owned) => readLargeRow(buffer, start, end, owned, LARGE_VALUE_BYTES));
   }

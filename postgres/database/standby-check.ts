@@ -7,11 +7,11 @@ import { StatementShape } from "./statement-shape.ts";
 
 /** SQLSTATE read_only_sql_transaction. */
 const READ_ONLY_TRANSACTION = "25006";
-/** For serializable transactions and functions of the WAL a standby has other codes. */
+/** A standby has other codes for serializable transactions and functions of the WAL, so the message is checked. */
 const RECOVERY_MESSAGE = /during recovery|hot standby|recovery is in progress/;
 
 const QUESTION = { text: IS_IN_RECOVERY, values: [] };
-// Routers send what is in a transaction to the primary, or at least to one server.
+// Routers send a transaction to the primary, or at least to one server.
 const STEPS = [
   beginningStep(),
   makeStatementStep(new StatementShape(IS_IN_RECOVERY), QUESTION, { sync: false }),
@@ -19,18 +19,18 @@ const STEPS = [
 ];
 const TIMEOUT_MS = 2_000;
 
-/** Whether a standby may have refused the statement. It may also be the role, the database or the transaction that is read-only. */
+/** True if a standby may have refused the statement. The role, the database or the transaction may also be read-only. */
 export function suspectsStandby(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
   return error.code === READ_ONLY_TRANSACTION || RECOVERY_MESSAGE.test(error.message);
 }
 
-/** Whether the request's own transaction is read-only, whatever the server is. */
+/** True if the request's own transaction is read-only, regardless of the server. */
 export function isDeclaredReadOnly(steps: readonly BatchStep[]): boolean {
   return steps.some(({ isContext, shape }) => isContext && shape.text.includes("'transaction_read_only'"));
 }
 
-/** Whether the session is on a standby, or lost; then a refused statement has changed nothing. */
+/** Resolves to true if the session is on a standby, or lost; then a refused statement has changed nothing. */
 export function isOnStandby(connection: PostgresConnection): Promise<boolean> {
   return new Promise((resolve) => {
     let answer: string | null | undefined;

@@ -22,7 +22,7 @@ type PrimaryPools = { readonly pool: ConnectionPool; readonly slowPool: Connecti
 
 export type ChosenPools = {
   readonly pool: ConnectionPool;
-  /** Where reads continue that were interrupted. */
+  /** The pool that continues interrupted reads. */
   readonly slowPool: ConnectionPool | undefined;
   readonly primary: PrimaryPools | undefined;
 };
@@ -36,13 +36,13 @@ export type StatementRequest = {
   readonly mainCount: number;
   readonly wantsFields: boolean;
   readonly responseTimeoutMs: number;
-  /** It cannot have changed anything, so it may run again if its response was lost. */
+  /** True if the statement cannot have changed anything, so it may run again if its response was lost. */
   readonly readOnly: boolean;
   /** The memory limit of the response. */
   readonly allowance: MemoryAllowance;
   readonly expires: number;
   readonly signal: AbortLike | undefined;
-  /** Where it continues after an interruption. */
+  /** The pool that continues the statement after an interruption. */
   readonly slowPool?: ConnectionPool | undefined;
   /** The pools of the primary, if the request is sent to a replica first. */
   readonly primary?: PrimaryPools | undefined;
@@ -56,7 +56,7 @@ export type ExecutionCallbacks = {
 
 type OutcomeOfKind<Kind> = Extract<BatchOutcome, { kind: Kind }>;
 
-/** One transaction of one caller: waits for a connection of its pool, and runs again where that is safe. */
+/** One transaction of one caller. It waits for a connection of its pool, and runs again where that is safe. */
 export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   readonly steps: readonly BatchStep[];
   readonly main: number;
@@ -78,7 +78,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   readonly #pace: StatementPacing;
   readonly #context: StatementRequest["context"];
   #caller: string | null = null;
-  /** Whether it was interrupted in the slow pool. */
+  /** True if the statement was interrupted in the slow pool. */
   #isLong = false;
   readonly #readOnly: boolean;
   readonly #callbacks: ExecutionCallbacks;
@@ -159,7 +159,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     return this.#signal?.aborted ?? false;
   }
 
-  /** The connection that runs it, if any. */
+  /** The connection that runs the transaction, if any. */
   get connection(): PostgresConnection | null {
     return this.#connection;
   }
@@ -231,10 +231,10 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     else this.refuse(error);
   }
 
-  /** A standby has changed nothing: the statement is sent again when there is a primary. */
+  /** Sends the statement again when there is a primary, if a standby has refused it: a standby has changed nothing. */
   async #refuseUnlessStandby(error: Error, connection: PostgresConnection): Promise<void> {
     const isMoved = await this.#pool.leavesStandby(connection);
-    // Then it was rejected meanwhile.
+    // The statement was rejected meanwhile.
     if (this.#signal?.aborted) return;
     if (!isMoved) this.refuse(error);
     else if (this.#discardResult()) this.#pool.submit(this);
@@ -249,7 +249,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     else this.refuse(connectionLost(cause));
   }
 
-  /** A server crash closes all its connections, so the retry is only repeated on a connection that was opened after the first loss. */
+  /** A server crash closes all its connections, so the statement runs again only on a connection that was opened after the first loss. */
   #mayRunAfterLoss({ openedAt }: PostgresConnection): boolean {
     const isFirstLoss = this.#lostAt === null || openedAt < this.#lostAt;
     this.#lostAt ??= performance.now();
@@ -267,7 +267,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   }
 
   /**
-   * What a replica rejects is retried on the primary, except for timeouts and cancels: the replica may lag, be down or
+   * True if a request that a replica rejected may be retried on the primary. Timeouts and cancels are not: the replica may lag, be down or
    * in a recovery conflict.
    */
   #mayAskPrimary(error: unknown): boolean {

@@ -4,27 +4,27 @@ import type { ShareHolder } from "./fair-sharing.ts";
 const SQL_NAME = '(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)';
 const NAMED_RELATION = new RegExp(`\\b(?:from|join|into|update)\\s+(?:only\\s+)?(${SQL_NAME})\\.(${SQL_NAME})`, "gi");
 const SYSTEM_SCHEMA = '"pg_catalog"';
-/** Further relations are ignored. */
+/** The maximum number of relations per statement; further ones are ignored. */
 const MAX_RELATIONS = 16;
 
-/** A statement that takes this many milliseconds is long. */
+/** The duration in milliseconds from which a statement is long. */
 export const LONG_MS = 100;
-/** One that was long stays long unless it takes less. */
+/** The duration below which a long statement stops being long. */
 const STILL_LONG_MS = LONG_MS / 4;
 const SLOW_AVERAGE_MS = 3;
 const SLOW_RUN_MS = 20;
 const BRIEF_AVERAGE_MS = 1;
 const RUNS_TO_TRUST = 3;
-/** So many fast runs outweigh a slow average: what else the machine does may make any statement slow for a moment. */
+/** The number of fast runs that outweighs a slow average: other load of the machine may slow any statement for a moment. */
 const RUNS_TO_TRUST_FIRMLY = 12;
 const MAX_TRUST = 64;
-/** What a slow run leaves of the trust. */
+/** The part of the trust that remains after a slow run. */
 const TRUST_AFTER_SLOW_RUN = 1 / 4;
 /** Weight of the newest run in the moving average. */
 const NEWEST_RUN_WEIGHT = 1 / 8;
 /** Weight of a caller's newest run in the share of its runs that are long. */
 const NEWEST_LENGTH_WEIGHT = 1 / 4;
-/** For how long a statement that failed is expected to fail again. */
+/** The time for which a failed statement is expected to fail again. */
 const FAILURE_MEMORY_MS = 10_000;
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 const TEXT_OVERHEAD_BYTES = 1_000;
@@ -39,29 +39,29 @@ export class StatementShape {
   #wasFast = false;
   #relations: readonly string[] | null = null;
   #failedAt = 0;
-  /** Statements that turned out to be long queue apart from those of unknown duration. */
+  /** Identifies the queue of statements that turned out to be long, separate from those of unknown duration. */
   readonly longKind = {};
-  /** By caller, which share of its last runs was long: with other parameter values it may be fast. */
+  /** The share of long runs among each caller's last runs: other parameter values may make the statement fast. */
   #longShares: Map<string, number> | null = null;
 
   constructor(text: string) {
-    // The protocol ends strings with a zero byte, so the server would read the rest as another field.
+    // The protocol ends strings with a zero byte, so the server would read the bytes after it as another field.
     if (text.includes("\0")) throw new TypeError("A statement's text must not contain a zero byte");
     this.text = text;
   }
 
-  /** False if the shape is new, was slow recently or is slow on average; a shape that was fast for long is forgiven a slow run. */
+  /** False if the shape is new, was slow recently or is slow on average; a shape that was fast for long may run slowly once. */
   get isFast(): boolean {
     if (this.#trust >= RUNS_TO_TRUST_FIRMLY) return true;
     return this.#trust >= RUNS_TO_TRUST && this.#average < SLOW_AVERAGE_MS;
   }
 
-  /** Whether it was fast, and is not slow by itself: what else the machine does may have made it slow for a moment. */
+  /** True if it was fast, and is not slow by itself: other load of the machine may have made it slow for a moment. */
   get isShort(): boolean {
     return this.#wasFast && this.#average < SLOW_RUN_MS;
   }
 
-  /** Whether it failed within the last seconds in a transaction that had to be rolled back. */
+  /** True if it failed within the last seconds in a transaction that had to be rolled back. */
   get mayFail(): boolean {
     return this.#failedAt > 0 && performance.now() - this.#failedAt < FAILURE_MEMORY_MS;
   }
@@ -71,7 +71,7 @@ export class StatementShape {
     return this.#average;
   }
 
-  /** Whether most of the caller's last runs were long: then it is limited to a share of the pool. Unknown statements are not long. */
+  /** True if most of the caller's last runs were long: then it is limited to a share of the pool. Unknown statements are not long. */
   isLongFor(by: Pick<ShareHolder, "caller">): boolean {
     return (this.#longShares?.get(by.caller) ?? 0) > 1 / 2;
   }
@@ -81,14 +81,14 @@ export class StatementShape {
     return this.#relations;
   }
 
-  /** Whether the statements together are as fast as a single fast one. */
+  /** True if the statements together are as fast as a single fast one. */
   static areFastTogether(shapes: readonly StatementShape[]): boolean {
     return (
       shapes.every((shape) => shape.isFast) && shapes.reduce((sum, shape) => sum + shape.#average, 0) < SLOW_AVERAGE_MS
     );
   }
 
-  /** Whether it is so short that batching several does not delay others. */
+  /** True if it is so short that batching several does not delay others. */
   get isBrief(): boolean {
     return this.isFast && this.#average < BRIEF_AVERAGE_MS;
   }
@@ -110,7 +110,7 @@ export class StatementShape {
     const share = this.#longShares?.get(caller);
     const isLong = milliseconds >= LONG_MS;
     if (!isLong && share === undefined) return;
-    // Alone it is faster than beside others of its kind: if it counted as short then, they would all run at once again.
+    // A statement alone is faster than beside others of its kind: if it counted as short then, they would all run at once again.
     if (!isLong && milliseconds > STILL_LONG_MS && this.isLongFor({ caller })) return;
     if (!this.#longShares || this.#longShares.size >= MAX_CALLERS) this.#longShares = new Map();
     // Callers without long runs are not in the map.
@@ -148,7 +148,7 @@ export function combinedPacing(shapes: readonly StatementShape[]): StatementPaci
  * one role, so each role has its own shape of a text.
  */
 export class StatementShapes {
-  /** By text, then by role. */
+  /** The shapes by text, then by role. */
   readonly #known: RecentMap<string, Map<string, StatementShape>>;
 
   constructor(maxBytes = MAX_TEXT_BYTES) {

@@ -20,14 +20,14 @@ export type StatementContext = {
 export type ResultRow<Cell = string | null> = readonly Cell[];
 
 export type StatementResult<Cell = string | null> = {
-  /** Each value in Postgres's text format. */
+  /** The rows, with each value in Postgres's text format. */
   readonly rows: readonly ResultRow<Cell>[];
   readonly rowCount: number;
-  /** Null unless requested. */
+  /** The columns; null unless requested. */
   readonly fields: readonly ResultField[] | null;
 };
 
-/** With the values that were returned as Buffers decoded. */
+/** Returns the result with Buffers decoded to strings. */
 export function withTextCells({ rows, ...result }: StatementResult<string | Buffer | null>): StatementResult {
   return { ...result, rows: rows.map((row) => row.map((cell) => (Buffer.isBuffer(cell) ? cell.toString() : cell))) };
 }

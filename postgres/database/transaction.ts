@@ -38,7 +38,7 @@ import { suspectsStandby } from "./standby-check.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";
 import { combinedPacing, type StatementPacing, type StatementShape, type StatementShapes } from "./statement-shape.ts";
 
-/** For the rest of the transaction, or until the role is restored: the caller's function may have changed it, so it is saved. */
+/** Switches to the login for the rest of the transaction, or until the role is restored. Saves the role: the caller's function may have changed it. */
 export const BECOME_LOGIN: Statement = {
   text: `select pg_catalog.set_config('login.role', pg_catalog.current_setting('role'), true),
     pg_catalog.set_config('role', 'none', true)`,
@@ -49,23 +49,23 @@ const BECOME_CALLER: Statement = {
   values: [],
 };
 
-/** An idle transaction holds locks and keeps old rows alive; the server ends its session. */
+/** The time after which the server ends the session of an idle transaction, which holds locks and keeps old rows alive. */
 const IDLE_TIMEOUT_MS = 60_000;
 
 /** SQLSTATE in_failed_sql_transaction. */
 const IN_FAILED_TRANSACTION = "25P02";
 
 type QueryOptions = {
-  /** Whether to return the names and types of the columns. */
+  /** True if the result includes the names and types of the columns. */
   readonly fields?: boolean;
-  /** The statement that the next one is sent after: its error is a PrecedingStatementError. */
+  /** True if the next statement follows this one: an error of this one is a PrecedingStatementError. */
   readonly isPreceding?: boolean;
 };
 
 export type QueryInTransaction = (statement: Statement, options?: QueryOptions) => Promise<StatementResult>;
 
 type QueryTogetherOptions = {
-  /** Ends the transaction in the same write; null leaves it open. */
+  /** The end of the transaction in the same write; null leaves it open. */
   readonly end?: TransactionEnd | null;
   readonly budget?: ResponseBudget | undefined;
 };
@@ -83,16 +83,16 @@ type TransactionRequest = {
   readonly context: StatementContext;
   readonly limits: StatementLimits;
   readonly isolation: IsolationLevel | undefined;
-  /** Whether the statement timeout holds for all statements and the commit together. */
+  /** True if the statement timeout limits all statements and the commit together. */
   readonly isTimedAsOne: boolean;
   readonly responseTimeoutMs: number;
-  /** Until when it may wait for a connection. */
+  /** Returns the time until which the transaction may wait for a connection. */
   readonly deadline: () => number;
   /** Makes the memory budget of each query. Nothing is committed yet, so writes can be refused too. */
   readonly makeBudget: () => ResponseBudget;
   /** Adds details to an error. */
   readonly explain: (error: unknown, relations: readonly string[]) => Promise<unknown>;
-  /** Null if statements are not observed. */
+  /** Observes statements; null if there are no observers. */
   readonly watch?: (statements: readonly Statement[]) => StatementObservation | null;
 };
 
@@ -143,7 +143,7 @@ type TransactionBatchOptions = Partial<Pick<PipelinedBatch, "wantsFields" | "fre
 
 type GroupOptions = QueryTogetherOptions & QueryOptions;
 
-/** Statements that are sent together, and what is learnt about them. */
+/** Statements that are sent together, with their shapes and options. */
 type StatementGroup = {
   readonly steps: readonly BatchStep[];
   readonly shapes: readonly StatementShape[];
@@ -160,7 +160,7 @@ class OpenTransaction {
   /** The response to BEGIN, the settings and the first statements, which are one batch. */
   #first: Promise<BatchReply> | null = null;
   #begunAt = 0;
-  /** Its settings apply at present. */
+  /** The context whose settings apply at present. */
   #context: StatementContext;
   #failure: Error | null = null;
   #isOver = false;
@@ -223,7 +223,7 @@ class OpenTransaction {
       this.#first = this.#begin({ ...group, steps: this.#groupSteps(guarded, group.options, []) }, opening);
       return this.#first;
     }
-    // Outside the transaction it would run as the login instead of the caller.
+    // Outside the transaction, the statement would run as the login instead of the caller.
     await this.#requireBegun();
     const timeout = this.#remainingTime();
     return this.#send({ ...group, steps: this.#groupSteps(guarded, group.options, timeout) }, timeout);
@@ -241,7 +241,7 @@ class OpenTransaction {
     return isPreceding ? steps.map((step) => ({ ...step, isPreceding })) : steps;
   }
 
-  /** Sets what is left of the statement timeout, if that holds for the whole transaction. */
+  /** Sets the remaining statement timeout, if that limits the whole transaction. */
   #remainingTime(): BatchStep[] {
     const { isTimedAsOne, context, limits } = this.#request;
     const limit = isTimedAsOne ? statementTimeoutFor(context, limits) : Number.POSITIVE_INFINITY;
@@ -264,7 +264,7 @@ class OpenTransaction {
     const checks = this.#request.isTimedAsOne ? [...this.#remainingTime(), constraintsStep()] : [];
     const outcome = await this.#sendBatch(endingBatch("commit", checks), collector, { keepsTransaction: false });
     if (outcome.kind === "lost" && outcome.sent && !this.#request.limits.readOnly) throw outcomeUnknown(outcome.cause);
-    // Postgres answers COMMIT with ROLLBACK when a statement had failed.
+    // Postgres answers COMMIT with ROLLBACK if a statement had failed.
     if (outcome.kind !== "done" || command !== "COMMIT") throw this.#failure ?? transactionFailed();
   }
 
@@ -276,7 +276,7 @@ class OpenTransaction {
     if (this.#connection) await this.#sendRollback();
   }
 
-  /** The error for a statement that was refused because its server is a standby by now: nothing was changed. */
+  /** Returns the error for a statement that was refused because its server is a standby now: nothing was changed. */
   async findStandbyError(): Promise<ApiError | null> {
     const { limits, pool } = this.#request;
     const connection = this.#connection;
@@ -292,7 +292,7 @@ class OpenTransaction {
   }
 
   /**
-   * Begins with the first statements. No result was returned yet, so it starts over if the connection is lost or a
+   * Begins with the first statements. No result has been returned yet, so it starts over if the connection is lost or a
    * prepared statement is outdated.
    */
   async #begin(group: StatementGroup, context: StatementContext): Promise<BatchReply> {
@@ -402,7 +402,7 @@ class OpenTransaction {
     });
   }
 
-  /** Keeps the first error, not its consequences. */
+  /** Keeps the first error, and ignores the errors that follow from it. */
   #noteFailure(outcome: BatchOutcome): void {
     if (outcome.kind === "done") return;
     const error = outcome.kind === "lost" ? connectionLost(outcome.cause) : outcome.error;
