@@ -28,10 +28,10 @@ import { explainStatement, inRolledBackTransaction } from "./inspect/explain.ts"
 
 export type ReadExplanation = {
   readonly table: CatalogTable;
-  /** The number of rows without pagination: as the caller, and without row-level security. */
+  /** The number of rows without pagination, as the caller; `total` counts those without row-level security. */
   readonly visible: number;
   readonly total: number;
-  /** Whether there are more rows than were compared; those with the first keys were. */
+  /** True if there are more rows than were compared; the rows with the first keys were. */
   readonly isPartial: boolean;
   /** Some rows that are hidden from the caller, with the result of each policy. */
   readonly hidden: readonly { readonly key: readonly unknown[]; readonly verdicts: readonly PolicyResult[] }[];
@@ -68,7 +68,7 @@ export async function explainRead(
   );
   const { statement } = keys(maxRows === null ? null : maxRows + 1);
   const keysFor = async (client: pg.ClientBase) => toKeys(await bodyOf(client, statement), table.primaryKey.length);
-  // In the order of the keys: of the rows that the owner reads first, the caller reads those that are visible first, too.
+  // Both reads use the order of the keys: the rows that the caller sees among the owner's first rows are also the caller's first.
   const visible = await inRolledBackTransaction(login, context, { asRole: true }, () => keysFor(login));
   const all = await inRolledBackTransaction(owner, context, { asRole: false }, () => keysFor(owner));
   const isPartial = maxRows !== null && all.length > maxRows;
@@ -99,7 +99,7 @@ async function bodyOf(client: pg.ClientBase, { text, values }: Statement): Promi
   return rows[0]![0];
 }
 
-/** The keys of the first of the requested rows, in the order of the keys, as the role of the connection sees them. */
+/** Returns the first keys of the requested rows, in order, as the role of the connection sees them. */
 export async function readKeys(client: pg.ClientBase, { table, keys }: RequestedRows, limit: number) {
   return toKeys(await bodyOf(client, keys(limit).statement), table.primaryKey.length);
 }
@@ -130,7 +130,7 @@ async function evaluatePolicies(
   { table, policies, owner }: { table: CatalogTable; policies: readonly Policy[]; owner: pg.ClientBase },
 ): Promise<PolicyResult[]> {
   if (policies.length === 0) return [];
-  // Conditions in the form of pg_get_expr, with unqualified columns.
+  // The conditions have the form of pg_get_expr, with unqualified columns.
   const conditions = policies.map((policy) => `(${policyCondition(policy)})`).join(", ");
   const found = table.primaryKey.map((column, index) => `${quotedName(column)} = $${index + 1}`).join(" and ");
   const { rows } = await owner.query<(boolean | null)[]>({
@@ -148,7 +148,7 @@ function notARead(): ApiError {
 /** Prefix of aliases for the columns of the key. */
 const KEY_ALIAS = "key_of_row_";
 
-/** A cast in the grammar of `select`, where types have no schema. */
+/** A cast in the grammar of `select`, in which types have no schema. */
 const TEXT_IN_SELECT = "::text";
 
 const JSON_RESPONSE = {
@@ -202,7 +202,7 @@ function toKeyOrder(name: string): OrderTerm {
 }
 
 type TableRequestContext = RequestedRowsContext & {
-  /** Null for the default schema. */
+  /** The schema; null for the default one. */
   readonly schema: string | null;
 };
 
@@ -262,18 +262,18 @@ export type RequestedRowsContext = { readonly catalog: Catalog; readonly config:
 export type RequestedRows = {
   readonly table: CatalogTable;
   readonly prepared: PreparedRequest;
-  /** The keys of all rows without pagination, or of the first ones, as texts, which keep all digits of numbers. */
+  /** The request for the keys of all rows without pagination, or of the first ones. Keys are texts, which keep all digits of numbers. */
   keys(limit: number | null): PreparedRequest;
 };
 
-/** A request for rows: the interface that gets it, and its plan. `rows` throws the error that the request would get. */
+/** A request for rows: its interface and its plan. `rows` throws the error that the request would get. */
 export type ExplainableRequest = {
   readonly interfaceName: InterfaceName;
   readonly path: string;
   rows(context: RequestedRowsContext): RequestedRows;
 };
 
-/** `things?id=eq.7`, `/rest/v1/things`, `/api/v1/things/7`, `/users`. */
+/** Parses `things?id=eq.7`, `/rest/v1/things`, `/api/v1/things/7` or `/users`. */
 export function parseReadAddress(address: string, schema: string | null = null): ExplainableRequest {
   const { pathname: path } = new URL(address, "http://localhost");
   if (address.startsWith("/") && !isPathUnder(TABLE_PREFIX, path)) {
@@ -282,7 +282,7 @@ export function parseReadAddress(address: string, schema: string | null = null):
   return { interfaceName: "table", path, rows: (context) => readTableRequest(address, { ...context, schema }) };
 }
 
-/** The response that a client would get, what it does not say, and the grants without which Postgres refused the role. */
+/** The response that a client would get, the cause that it does not contain, and the grants without which Postgres refused the role. */
 export type ReadRefusal = {
   readonly status: number;
   readonly code: string;
@@ -292,7 +292,7 @@ export type ReadRefusal = {
   readonly missingGrants: readonly string[];
 };
 
-/** Throws errors that are no responses. */
+/** Explains a refusal. Throws errors that are no responses. */
 export function explainRefusal(error: unknown, { role, catalog, config }: RequestedRowsContext): ReadRefusal {
   if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
   const { status, code, message } = toHttpError(error, { anonymous: role === config.anonRole });

@@ -17,11 +17,11 @@ export const WRITE_COMMANDS: readonly WriteCommand[] = ["insert", "update", "del
 
 export type RequestedWrite = {
   readonly command: WriteCommand;
-  /** The written columns; null where a delete writes none, or nothing is known of them. */
+  /** The written columns; null if a delete writes none, or if they are unknown. */
   readonly values: Readonly<Record<string, unknown>> | null;
 };
 
-/** What the policies for one command say about a row: before the write, or as it would be written. */
+/** The results of the policies for one command on a row, before the write or as it would be written. */
 export type WriteCheck = {
   readonly command: "select" | WriteCommand;
   readonly on: "existing" | "new";
@@ -33,10 +33,10 @@ export type WriteCheck = {
 export type WriteExplanation = {
   readonly table: CatalogTable;
   readonly missingGrants: readonly string[];
-  /** Whether policies do not bind the role at this table. */
+  /** True if the role bypasses policies at this table. */
   readonly bypassesPolicies: boolean;
   readonly policies: readonly Policy[];
-  /** The first of the addressed rows, or the inserted one, without a key. */
+  /** The first addressed rows, or the inserted one, which has no key. */
   readonly rows: readonly { readonly key: readonly unknown[]; readonly checks: readonly WriteCheck[] }[];
   readonly isPartial: boolean;
 };
@@ -81,7 +81,7 @@ export async function explainWrite(
   });
 }
 
-/** The keys of the addressed rows; one empty key for the row that an insert would add. */
+/** Returns the keys of the addressed rows; one empty key for the row that an insert would add. */
 async function findRows(
   rows: RequestedRows,
   { command }: RequestedWrite,
@@ -114,7 +114,7 @@ function missingGrantsOf(
 
 type CheckStage = Pick<WriteCheck, "command" | "on"> & { readonly policies: readonly Policy[] };
 
-/** In Postgres's order. A statement that finds its rows by a condition also needs the policies for reading, before and after. */
+/** The stages in Postgres's order. A statement that finds its rows by a condition also needs the policies for reading, before and after. */
 function stagesOf(
   { command, values }: RequestedWrite,
   { policies, selecting }: { readonly policies: readonly Policy[]; readonly selecting: readonly Policy[] },
@@ -151,7 +151,7 @@ async function evaluate(
   { table, key, write, owner, command, on }: CheckedRow & Pick<CheckStage, "command" | "on">,
 ): Promise<WriteCheck["results"]> {
   const isChecked = on === "new" && command !== "select";
-  // Conditions in the form of pg_get_expr, whose subqueries qualify columns by the name of the table.
+  // The conditions have the form of pg_get_expr, whose subqueries qualify columns by the name of the table.
   const conditions = policies.map((policy) => {
     return `(${(isChecked ? policy.check : null) ?? policyCondition(policy)})`;
   });
@@ -163,7 +163,7 @@ async function evaluate(
   return policies.map((policy, index) => ({ policy, passes: rows[0]?.[index] ?? null }));
 }
 
-/** The row with the key $1, $2, …; a new one has the written values, which are the last parameter. */
+/** Selects the row with the key $1, $2, …; a new row has the written values, which are the last parameter. */
 function rowSql(table: CatalogTable, { write, on }: Pick<CheckedRow, "write"> & Pick<CheckStage, "on">): string {
   const name = quotedName(table.schema, table.name);
   if (write.command === "insert") return insertedRowSql(table, write);
@@ -172,7 +172,7 @@ function rowSql(table: CatalogTable, { write, on }: Pick<CheckedRow, "write"> & 
   return `select ${columns} from ${name} as t where ${found}`;
 }
 
-/** Sequences cannot be read without being advanced, so what they would give is null. */
+/** A sequence cannot be read without advancing it, so its next value is null. */
 const ADVANCES_SEQUENCE = /\bnextval\(/;
 
 function insertedRowSql({ schema, name, columns }: CatalogTable, { values }: RequestedWrite): string {

@@ -9,13 +9,13 @@ export type PolicyInWords = {
   readonly words: string;
 };
 
-/** What happened when a caller tried a command. */
+/** The outcome of a caller's trial of a command. */
 export type TriedOutcome = {
   readonly kind: "rows" | "allowed" | "denied" | "failed";
   /** The number of rows that the statement read or changed. */
   readonly count?: number;
   readonly code?: string;
-  /** The policies that apply; null: the role bypasses them. */
+  /** The policies that apply; null if the role bypasses them. */
   readonly policies: readonly string[] | null;
   readonly missing_grants: readonly string[];
 };
@@ -41,7 +41,7 @@ export type MatrixPage = {
   readonly next: string | null;
 };
 
-/** What the response of `POST /why` says of any request. */
+/** The common part of all responses of `POST /why`. */
 type ExplainedCaller = {
   readonly role: string;
   readonly user: string | null;
@@ -55,7 +55,7 @@ export type ExplainedTable = {
   readonly bypasses_policies: boolean;
 };
 
-/** Whether a row passes a policy; null if its condition is null, which hides or refuses the row too. */
+/** The result of a policy for a row; `passes` is null if its condition is null, which hides or refuses the row too. */
 export type PolicyPass = { readonly name: string; readonly passes: boolean | null };
 
 /** The response of `POST /why` for a request that is refused. */
@@ -89,7 +89,7 @@ export type RowsExplanation = ExplainedCaller & {
 
 export type WriteCommand = "insert" | "update" | "delete";
 
-/** What the policies for one command say about a row: before the write, or as it would be written. */
+/** The results of the policies for one command on a row, before the write or as it would be written. */
 export type ExplainedCheck = {
   readonly command: "select" | WriteCommand;
   readonly on: "existing" | "new";
@@ -118,7 +118,7 @@ export type Finding = {
   readonly problem: string;
   /** SQL, or a setting to change. */
   readonly fix: string;
-  /** For a migration; null where the fix is not SQL of the schema. */
+  /** The fix as SQL for a migration; null if it is not SQL of the schema. */
   readonly sql: string | null;
 };
 

@@ -1,6 +1,6 @@
 import type { FailedSql, JudgedSql, UndoAssessment } from "./migration.ts";
 
-/** Why nothing is copied, and what permits it. */
+/** The reason why nothing is copied, and the way to permit it. */
 export type CopyRefusal = { readonly reason: string; readonly how: string | null };
 
 export type PendingFile = {
@@ -22,19 +22,19 @@ export type MigrationsState = {
 
 export type StatementRehearsal = JudgedSql & {
   readonly file: string;
-  /** Absent where no requests are recorded. */
+  /** Absent if no requests are recorded. */
   readonly heldRequests?: number;
-  /** Of the migration, at its last statement. */
+  /** The assessment of the whole migration, at its last statement; null at other statements. */
   readonly undo: UndoAssessment | null;
 };
 
-/** What the copy of a rehearsal or a comparison is made of. */
+/** The source of the copy for a rehearsal or a comparison. */
 export type CopyBasis = "database" | "committed migrations";
 
-/** What a rehearsal and a comparison say of their copy. */
+/** The common part of a rehearsal and a comparison, about their copy. */
 export type CopyOrigin = {
   readonly basis: CopyBasis;
-  /** What could not be copied. */
+  /** The objects that could not be copied. */
   readonly warnings: readonly string[];
   readonly error: null;
 };
@@ -53,19 +53,19 @@ export type AffectedRequest = {
   readonly interface: "table" | "resource" | "graphql" | "realtime";
   readonly role: string;
   readonly request: string;
-  /** In the last hour. */
+  /** The number of requests in the last hour. */
   readonly requests: number;
-  /** Null: it is not refused, but its response has another form, or other rows, or some of its values are refused. */
+  /** The reason of the refusal. Null if the request succeeds, but with a response of another form, with other rows, or with some values refused. */
   readonly refusal: string | null;
 };
 
 export type ContractChange = {
   readonly surface: ContractSurface;
   readonly level: ChangeLevel;
-  /** `public.films.title`. */
+  /** The changed object, for example `public.films.title`. */
   readonly object: string;
   readonly message: string;
-  /** Of a breaking change, where requests are recorded: those that use the object. */
+  /** The requests that use the object of a breaking change, if requests are recorded. */
   readonly requests?: readonly AffectedRequest[];
 };
 
@@ -74,12 +74,12 @@ export type InterfaceComparison = { readonly changes: readonly ContractChange[];
 /** The response of `POST /migrations/diff`. */
 export type ComparisonOfCopy = (CopyOrigin & InterfaceComparison) | FailedSql;
 
-/** The response of `POST /migrations/undo`: what undoes the last migration, or has undone it. */
+/** The response of `POST /migrations/undo`: the statements that undo the last migration, and whether they have run. */
 export type LastMigrationUndo =
   | {
       readonly file: string;
       readonly undo: UndoAssessment;
-      /** What was changed by hand after the migration, and would be lost with it. */
+      /** The manual changes after the migration, which the undo would lose. */
       readonly changed_since: readonly string[];
       readonly is_undone: boolean;
       readonly error: null;
@@ -91,9 +91,9 @@ export type ListedBranch = {
   readonly bytes: number;
   readonly sessions: number;
   readonly state: "complete" | "being copied" | "failed" | "interrupted";
-  /** Why it failed. */
+  /** The reason of the failure. */
   readonly error: string | null;
-  /** What could not be created. */
+  /** The objects that could not be created. */
   readonly warnings: readonly string[];
   readonly serve_command: string;
 };
@@ -111,7 +111,7 @@ export type BranchList = {
 export type NewBranch = {
   readonly name: string;
   readonly schema_only: boolean;
-  /** Such as `1%`. */
+  /** The share of rows to copy, for example `1%`. */
   readonly sample: string | null;
   readonly seed: number | null;
   readonly anonymize: boolean;
@@ -121,26 +121,26 @@ export type NewBranch = {
 export type LostRowsState = {
   readonly refusal: CopyRefusal | null;
   readonly command: string;
-  /** The times with which rows can be compared. */
+  /** The times that a search can compare rows with. */
   readonly recoverable: { readonly from: string; readonly to: string } | null;
 };
 
 export type LostRowsOfTable = {
   readonly table: string;
-  /** Null: the table has none. */
+  /** The primary key; null if the table has none. */
   readonly key: readonly string[] | null;
   readonly missing: number;
   readonly different: number;
   readonly only_here: number | null;
   /** Rows as JSON. */
   readonly missing_examples: readonly string[];
-  /** Keys and changed columns, each as `[here, then]`, as JSON. */
+  /** The rows' keys and changed columns as JSON; each value is `[here, then]`. */
   readonly different_examples: readonly string[];
   readonly gone_columns: readonly string[];
   readonly added_columns: readonly string[];
-  /** Tables whose rows were deleted or changed with them. */
+  /** Tables whose rows were deleted or changed together with these. */
   readonly dependents: readonly string[];
-  /** Null where nothing was brought back. */
+  /** Null if no rows were restored. */
   readonly inserted: number | null;
   readonly updated: number | null;
   readonly skipped_triggers: readonly string[] | null;
@@ -151,9 +151,9 @@ export type FoundLostRows = {
   readonly as_of: string;
   readonly compared_tables: number;
   readonly dropped_tables: readonly string[];
-  /** Restores a copy that has them. */
+  /** The command that restores a copy with the lost rows. */
   readonly copy_command: string;
-  /** Those that differ. */
+  /** The tables with differences. */
   readonly tables: readonly LostRowsOfTable[];
 };
 
@@ -170,7 +170,7 @@ export type FilledSoFar = {
   readonly read: number;
   readonly filled: number;
   readonly rows_per_second: number;
-  /** The share of the time in which it may write, in percent. */
+  /** The maximum share of the time in which the backfill writes, in percent. */
   readonly load: number;
   readonly waits_for: string | null;
   readonly error: string | null;

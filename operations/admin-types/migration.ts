@@ -1,9 +1,9 @@
 /** The response of `GET /migration`. */
 export type MigrationStatus = {
-  /** How SQL is applied: as a file of the current migration, at once, or not at all. */
+  /** The way in which SQL is applied: as a file of the current migration, at once, or not at all. */
   readonly mode: "current" | "run" | "off";
   readonly reason: string;
-  /** What makes changes possible; null where they are. */
+  /** The way to make changes possible; null if they are. */
   readonly how: string | null;
   readonly folder: string;
   readonly files: readonly string[];
@@ -11,13 +11,13 @@ export type MigrationStatus = {
   readonly pending: readonly string[];
 };
 
-/** What Postgres says about the SQL, and where. */
+/** An error of Postgres in the SQL, and its position. */
 export type SqlFault = {
   readonly message: string;
   readonly sqlstate: string | null;
   readonly detail: string | null;
   readonly hint: string | null;
-  /** An earlier file of the current migration; null: in the SQL that was sent. */
+  /** The earlier file of the current migration that has the error; null if the error is in the SQL that was sent. */
   readonly file: string | null;
   readonly line: number;
   readonly column: number;
@@ -29,12 +29,12 @@ export type FailedSql = { readonly error: SqlFault };
 export type ObjectChange = {
   readonly object: string;
   readonly change: "created" | "changed" | "dropped";
-  /** Parts of the definition. */
+  /** The parts of the definition that were added; `removed` has the others. */
   readonly added: readonly string[];
   readonly removed: readonly string[];
 };
 
-/** Whether a migration can be undone. */
+/** The assessment of a migration: it can be undone, or it cannot. */
 export type UndoAssessment =
   | {
       readonly verdict: "can be undone";
@@ -45,7 +45,7 @@ export type UndoAssessment =
   | {
       readonly verdict: "cannot be undone";
       readonly reason: string;
-      /** Without a file: in the SQL that was sent. Null if it is not known which of many it is. */
+      /** The statement that prevents the undo. `file` is empty for the SQL that was sent. Null if it is not known which of many it is. */
       readonly statement: { readonly file: string; readonly line: number; readonly sql: string } | null;
     };
 
@@ -63,19 +63,19 @@ export type DryRunResult = {
   }[];
   readonly warnings: readonly string[];
   readonly milliseconds: number;
-  /** Null: the role may not read the table, or there is none. */
+  /** The visible rows per role; null if the role may not read the table, or there is none. */
   readonly visible: readonly { readonly role: string; readonly before: number | null; readonly after: number | null }[];
   readonly error: null;
 };
 
 type RelationRows = { readonly relation: string; readonly rows: number };
 
-/** A statement, and whom it holds up. */
+/** A statement, with its effect on other sessions. */
 export type JudgedSql = {
   readonly line: number;
   readonly sql: string;
   readonly verdict: "not rehearsed" | "safe" | "brief" | "holds writes" | "holds reads" | "rewrites";
-  /** What to write instead; given for statements that others wait for. */
+  /** A safer form of the statement; given for statements that others wait for. */
   readonly safeForm: string | null;
   readonly locks: readonly {
     readonly relation: string;
@@ -101,7 +101,7 @@ export type AppliedSql = {
   readonly error: null;
 };
 
-/** `count_rows` of a dry run: the rows of a table that each role sees are counted. */
+/** The option `count_rows` of a dry run: it counts the rows of a table that each role sees. */
 export type RowsToCount = {
   readonly table: { readonly schema: string; readonly name: string };
   readonly roles: readonly string[];

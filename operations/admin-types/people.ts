@@ -1,4 +1,4 @@
-/** The response of `GET /user-keys`: by what rows and policies know the users, `auth.uid()`, by the ids of the users. */
+/** The response of `GET /user-keys`: the keys by which rows and policies refer to users (`auth.uid()`), by user id. */
 export type UserKeys = { readonly keys: Readonly<Record<string, string>> };
 
 export type UserSession = {
@@ -7,7 +7,7 @@ export type UserSession = {
   readonly user: { readonly id: string; readonly email: string | null; readonly username: string };
   readonly signed_in_at: string;
   readonly last_used_at: string;
-  /** When it ends if it is not used. */
+  /** The time at which the session ends if it is not used. */
   readonly expires_at: string;
   readonly address: string | null;
   readonly user_agent: string | null;
@@ -37,7 +37,7 @@ export type KeptEmail = { readonly at: string; readonly to: string; readonly sub
 
 /** The response of `GET /mails`. */
 export type KeptEmails = {
-  /** Whether the service keeps e-mails. */
+  /** True if the service keeps e-mails. */
   readonly kept: boolean;
   readonly mails: readonly KeptEmail[];
 };
@@ -64,14 +64,14 @@ export type AuditPage = { readonly entries: readonly AuditRecord[]; readonly nex
 
 export type SignInSetting = {
   readonly name: string;
-  /** Null: not set, or a secret. */
+  /** Null if the setting is not set, or is a secret. */
   readonly value: string | null;
   readonly is_set: boolean;
   readonly is_secret: boolean;
   readonly is_default: boolean;
-  /** By which `alter role … set` sets it; null: only the environment does. */
+  /** The name by which `alter role … set` sets it; null if only the environment does. */
   readonly database_name: string | null;
-  /** With links and code as in Markdown. */
+  /** The text, with links and code as in Markdown. */
   readonly description: string;
 };
 

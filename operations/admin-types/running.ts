@@ -3,7 +3,7 @@ export type RunningState = {
   readonly at: string;
   readonly processes: readonly ProcessState[];
   readonly requests: { readonly interval_seconds: number; readonly intervals: readonly CountedInterval[] };
-  /** By error code. */
+  /** The number of errors by error code. */
   readonly errors: Readonly<Record<string, number>>;
   readonly pools: readonly PoolState[];
   readonly replicas: readonly { readonly status: string; readonly lag_seconds: number | null }[];
@@ -19,7 +19,7 @@ export type RunningState = {
     readonly failed: number;
     readonly tasks: readonly TaskState[];
   } | null;
-  /** Null, as for webhooks and tasks, if the database has none of these tables. */
+  /** Null, as for webhooks and tasks, if the database lacks these tables. */
   readonly schedules: readonly ScheduleState[] | null;
   readonly webhooks: readonly ListedWebhook[] | null;
 };
@@ -34,7 +34,7 @@ export type ProcessState = {
 
 /** The requests of one interval. */
 export type CountedInterval = {
-  /** Its end. */
+  /** The end of the interval. */
   readonly at: string;
   readonly count: number;
   readonly p50_ms: number;
@@ -58,7 +58,7 @@ export type PoolState = {
 
 export type DatabaseActivity = {
   readonly max_connections: number;
-  /** Whether the owner may read what other roles do. */
+  /** True if the owner may read other roles' activity. */
   readonly sees_all: boolean;
   readonly connections: readonly ConnectionCount[];
   readonly sessions: readonly DatabaseSession[];
@@ -66,25 +66,25 @@ export type DatabaseActivity = {
 
 export type ConnectionCount = {
   readonly application: string;
-  /** As in `pg_stat_activity`; null for a process of the server. */
+  /** The state as in `pg_stat_activity`; null for a process of the server. */
   readonly state: string | null;
   readonly count: number;
 };
 
 export type AwaitedLock = { readonly type: string; readonly mode: string; readonly relation: string | null };
 
-/** A session that does something, or that others wait for. */
+/** An active session, or one that others wait for. */
 export type DatabaseSession = {
   readonly pid: number;
   readonly application: string;
   readonly role: string | null;
   readonly state: string;
-  /** What it waits for: `Lock: transactionid`. */
+  /** The event that the session waits for: `Lock: transactionid`. */
   readonly wait: string | null;
-  /** When its statement began, with microseconds: it identifies the statement. */
+  /** The start time of the statement, with microseconds: it identifies the statement. */
   readonly started_at: string | null;
   readonly milliseconds: number | null;
-  /** How long its transaction has lasted. */
+  /** The duration of the session's transaction. */
   readonly transaction_ms: number | null;
   /** Null if the owner may not read it. */
   readonly statement: string | null;
@@ -93,7 +93,7 @@ export type DatabaseSession = {
   readonly lock: AwaitedLock | null;
 };
 
-/** With the request of the service that its statement belongs to. */
+/** A session with the service's request that its statement belongs to. */
 export type RunningSession = DatabaseSession & {
   readonly request: {
     readonly id: string | null;
@@ -102,7 +102,7 @@ export type RunningSession = DatabaseSession & {
   } | null;
 };
 
-/** What is known of a slow statement. */
+/** The execution times of a slow statement. */
 export type StatementTimes = {
   readonly statement: string | null;
   readonly role: string | null;
@@ -112,10 +112,10 @@ export type StatementTimes = {
   readonly max_ms: number;
 };
 
-/** What pg_stat_statements has counted of a statement. */
+/** The statistics of a statement in pg_stat_statements. */
 export type StatementStatistics = StatementTimes & { readonly rows: number };
 
-/** What the service has counted of a statement that was slow; the other values are those of the last time. */
+/** The service's statistics of a slow statement; the other values are those of its last execution. */
 export type NoticedStatement = StatementTimes & { readonly interface: string | null; readonly at: string };
 
 export type TaskState = {
@@ -143,7 +143,7 @@ export type ScheduleState = {
     readonly milliseconds: number | null;
     readonly error: unknown;
   } | null;
-  /** Waits in the queue, or runs. */
+  /** The run that waits in the queue, or runs now. */
   readonly current_run: {
     readonly planned_at: string;
     readonly status: string;
@@ -193,7 +193,7 @@ export type FunctionLines = {
     readonly function: string;
     readonly level: "debug" | "info" | "warn" | "error";
     readonly text: string;
-    /** The `X-Request-Id`; null outside of requests. */
+    /** The `X-Request-Id`; null outside requests. */
     readonly request: string | null;
   }[];
 };

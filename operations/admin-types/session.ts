@@ -1,7 +1,7 @@
 /** The response of `POST /session`. */
 export type AdminSession = {
   readonly access_token: string;
-  /** Seconds since 1970; null: never. */
+  /** Seconds since 1970; null if the token never expires. */
   readonly expires_at: number | null;
   readonly role: string;
   readonly user: StudioUser | null;
@@ -13,14 +13,14 @@ export type StudioUser = { readonly id: string; readonly email: string | null; r
 export type StudioSettings = {
   readonly mode: "open" | "administrators" | "off";
   readonly sql: boolean;
-  /** What a change of the schema does: writes into the current migration, runs at once, or is refused. */
+  /** The effect of a schema change: it is written into the current migration, runs at once, or is refused. */
   readonly migrations: "current" | "run" | "off";
   readonly development: boolean;
-  /** Whether the service has the page `/graphiql`. */
+  /** True if the service has the page `/graphiql`. */
   readonly graphiql: boolean;
 };
 
-/** The response of `POST /view-as`: a token to see what another caller sees. */
+/** The response of `POST /view-as`: a token that shows another caller's view. */
 export type ViewedToken = {
   readonly access_token: string;
   /** Seconds since 1970. */

@@ -7,19 +7,19 @@ export type SqlResponse = {
   readonly error: SqlMessage | null;
 };
 
-/** Each value as Postgres writes it. */
+/** A row, with each value in Postgres's text format. */
 export type SqlRow = readonly (string | null)[];
 
 export type SqlColumn = {
   readonly name: string;
-  /** As Postgres writes it: `character varying(20)`. */
+  /** The name as Postgres prints it: `character varying(20)`. */
   readonly type: string;
   /** `pg_type.typcategory`: N for numbers, D for dates and times, B for boolean, … */
   readonly category: string;
 };
 
 export type SqlResult = {
-  /** Its statement in the text that was sent. */
+  /** The position of the statement in the text that was sent. */
   readonly start: number;
   readonly end: number;
   readonly command: string | null;
@@ -27,14 +27,14 @@ export type SqlResult = {
   /** Null if the statement returns no rows. */
   readonly columns: readonly SqlColumn[] | null;
   readonly rows: readonly SqlRow[];
-  /** The limit that was reached; rows behind it are missing. */
+  /** The limit that was reached; the rows after it are missing. */
   readonly cut: "rows" | "bytes" | null;
   readonly plan: readonly StatementPlan[] | null;
   readonly duration_ms: number;
 };
 
 export type SqlMessage = {
-  /** The index of its statement; null: the transaction could not begin or end. */
+  /** The index of the statement; null if the transaction could not begin or end. */
   readonly statement: number | null;
   readonly severity: string;
   readonly sqlstate: string;
@@ -44,7 +44,7 @@ export type SqlMessage = {
   /** The functions that were running. */
   readonly where: string | null;
   readonly constraint: string | null;
-  /** In the text that was sent, in UTF-16 code units; null if Postgres reports none. */
+  /** The offset in the text that was sent, in UTF-16 code units; null if Postgres reports none. */
   readonly offset: number | null;
   readonly line: number | null;
   readonly column: number | null;

@@ -24,13 +24,13 @@ import { invalidRequest } from "./admin-errors.ts";
 import { type AdminRequest, type AdminRoutes, type AdminServices, limitRunning } from "./admin-request.ts";
 import { requireRole, textClaim, tokenAsUser } from "./issued-tokens.ts";
 
-/** Of each statement, and of each command of the matrix for all callers together. */
+/** The timeout of each statement, and of each command of the matrix for all callers together. */
 const TIMEOUT_MS = 10_000;
-/** Rows that `why` compares. */
+/** The maximum number of rows that `why` compares. */
 const MAX_ROWS = 10_000;
 const TABLES_PER_PAGE = 10;
 const MAX_CALLERS = 20;
-/** Each has two connections of its own. */
+/** The maximum number of concurrent inspections; each has two connections of its own. */
 const MAX_RUNNING = 4;
 
 type AssumedCaller = { readonly role: string; readonly user: string | null; readonly claims: Claims };
@@ -41,7 +41,7 @@ const JSON_OBJECT: BodyField<Readonly<Record<string, unknown>>> = {
   message: 'Send {"role": …, "claims": …} or {"user": …}.',
 };
 
-/** Null or `select` explains a read. */
+/** A read is explained if the command is null or `select`. */
 const OPTIONAL_COMMAND: BodyField<RequestedWrite["command"] | "select" | null> = {
   isRequired: false,
   accepts: (value): value is RequestedWrite["command"] | "select" =>
@@ -54,7 +54,7 @@ const OPTIONAL_VALUES: BodyField<Readonly<Record<string, unknown>> | null> = {
   message: "The values are an object with the written columns.",
 };
 
-/** Who may do what, and why: `npm run why`, `npm run policies` and `npm run doctor` for administrators. */
+/** Explains privileges and policies: `npm run why`, `npm run policies` and `npm run doctor` for administrators. */
 export function accessRoutes(services: AdminServices): AdminRoutes {
   const limited = limitRunning(MAX_RUNNING, "explanations of policies");
   return {
@@ -105,7 +105,7 @@ async function readCaller(
 
 type ExplainedRequest = {
   readonly path: string;
-  /** Of a path below /rest/v1; null: the first exposed one. */
+  /** The schema of a path below /rest/v1; null selects the first exposed one. */
   readonly schema: string | null;
   readonly command: RequestedWrite["command"] | "select" | null;
   readonly values: RequestedWrite["values"];
@@ -143,7 +143,7 @@ async function explain(
 
 type AboutRequest = Pick<RowsExplanation, "role" | "user" | "interface">;
 
-/** The role's own timeout may be longer. */
+/** Replaces the timeout, because the role's own timeout may be longer. */
 function withTimeout({ role, settings }: StatementContext): StatementContext {
   return { role, settings: [...settings, ["statement_timeout", String(TIMEOUT_MS)]] };
 }
@@ -197,7 +197,7 @@ function policyToJson(policy: Policy): PolicyInWords {
   return { name, command, permissive, roles, using, check, comment, words: describePolicy(policy) };
 }
 
-/** `?role=anon&role=authenticated&claims={"sub":"7"}&user=9`; without a role, all that requests may take. */
+/** Reads `?role=anon&role=authenticated&claims={"sub":"7"}&user=9`; without a role, returns all roles that requests may take. */
 async function readCallers(admin: AdminRequest, services: AdminServices): Promise<AssumedCaller[]> {
   const { query } = admin.request;
   const claims = parseClaims(query.get("claims") ?? "{}");
@@ -217,7 +217,7 @@ async function readCallers(admin: AdminRequest, services: AdminServices): Promis
   ]);
 }
 
-/** `?table=public.films` for one table; else a page of tables, and the name that continues it: `?after=public.films`. */
+/** Reads `?table=public.films` for one table; else a page of tables, and the name that continues it: `?after=public.films`. */
 async function readMatrixPage(
   callers: readonly AssumedCaller[],
   { query, signal }: AdminRequest["request"],
@@ -278,7 +278,7 @@ function matrixToJson(
         const { role } = callers[index]!;
         return {
           ...outcome,
-          /** Null: the role bypasses row-level security. */
+          /** Null if the role bypasses row-level security. */
           policies: applicablePolicies(catalog, table, role, verb)?.map((policy) => policy.name) ?? null,
           missing_grants: findMissingTableGrants({ role, verb, table }, catalog),
         };

@@ -18,12 +18,12 @@ export function stateConflict(message: string, cause?: unknown): HttpError {
   return new HttpError(409, "STATE_CONFLICT", message, { cause });
 }
 
-/** Insufficient privilege, refused logins, a database that does not exist. */
+/** SQLSTATEs of insufficient privilege, refused logins, and a missing database. */
 const MAY_NOT_COPY = /^(42501|28...|3D000)$/;
 const COPY_HINT =
   "Allow the owner to create databases (alter role … createdb), or set SHADOW_DATABASE_URL and ROOT_DATABASE_URL.";
 
-/** What commands print: the database, its migrations or another command does not permit it. Other errors are as they were. */
+/** Turns an error that commands would print into a state conflict: the database, its migrations or another command forbid the work. */
 export function toStateConflict(error: unknown): unknown {
   const isRefused = error instanceof pg.DatabaseError && MAY_NOT_COPY.test(error.code ?? "");
   if (!isRefused && !(isExplained(error) && !("code" in error))) return error;

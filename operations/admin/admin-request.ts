@@ -13,7 +13,7 @@ import type { CompareInterfaces } from "../contract/contract.ts";
 import type { OmittedFromGraphql } from "../doctor/collect-findings.ts";
 import type { LogEvent } from "./event-log.ts";
 
-/** What the routes of administrators use. */
+/** The dependencies of the administrators' routes. */
 export type AdminServices = {
   readonly config: Config;
   readonly asOwner: AsOwner;
@@ -27,7 +27,7 @@ export type AdminServices = {
   readonly accounts: Accounts | null;
   readonly schemaChanges: SchemaChanges;
   readonly compareInterfaces: CompareInterfaces;
-  /** What all processes of the service know together. */
+  /** The activity of all processes of the service. */
   readonly everywhere: SharedActivity;
   /** Objects that are missing in the GraphQL schema. */
   readonly omittedFromGraphql: () => Promise<readonly OmittedFromGraphql[]>;
@@ -40,7 +40,7 @@ export type AdminRequest = {
   readonly caller: Caller;
   /** Null at a playground, where nobody signs in. */
   readonly userId: string | null;
-  /** To call before each change, so that none is made without a record. */
+  /** Records the event; called before each change, so that no change lacks a record. */
   readonly logEvent: LogEvent;
 };
 
@@ -53,7 +53,7 @@ export const NO_CONTENT: GatewayResponse = { status: 204, headers: {}, body: nul
 /** Handlers by method and path below the prefix: `DELETE /sessions/{session}`. */
 export type AdminRoutes = Readonly<Record<string, AdminRouteHandler>>;
 
-/** Runs work that has connections of its own, as long as not too much of it runs; else 503. */
+/** Runs work that opens its own connections; responds with 503 if too much of it runs. */
 export type LimitedRunner = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 export function limitRunning(max: number, subject: string): LimitedRunner {

@@ -27,7 +27,7 @@ import { sqlRoutes } from "./sql-routes.ts";
 
 export const ADMIN_PREFIX = "/admin/v1";
 
-/** `/admin/v1`: what operators may see and do, for administrators. Studio is one of its clients. */
+/** `/admin/v1`: the operations of administrators. Studio is one of its clients. */
 export function adminHandler(services: AdminServices): GatewayHandler {
   const findRoute = makeRouteFinder({
     ...sessionRoutes(services),

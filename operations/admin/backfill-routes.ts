@@ -12,7 +12,7 @@ const BOOLEAN: BodyField<boolean> = {
   message: "Send true or false.",
 };
 
-/** `/migrations/backfills`: what is left to fill, by the commands that do it. */
+/** `/migrations/backfills`: lists incomplete backfills, and pauses or resumes those that a command runs. */
 export function backfillRoutes({
   postgres,
   schemaChanges,

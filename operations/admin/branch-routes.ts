@@ -37,7 +37,7 @@ const BRANCH = {
   anonymize: OPTIONAL_BOOLEAN,
 } satisfies Record<keyof NewBranch, BodyField<unknown>>;
 
-/** Each copies a database. */
+/** The maximum number of concurrent copies of databases. */
 const MAX_RUNNING = 2;
 
 /** `/branches`: copies of the database on the same server. */
@@ -77,7 +77,7 @@ export function branchRoutes({ config, postgres, schemaChanges, log }: AdminServ
       );
       const result = await Promise.race([created, listed.promise]);
       if (result !== "listed") return jsonResponse(201, { name, state: "complete", ...result, serve_command });
-      // The list has the reason.
+      // The list of branches has the reason of the failure.
       created.catch((err: Error) => log.error({ err, branch: name }, "a branch was not created"));
       return jsonResponse(
         202,
@@ -113,7 +113,7 @@ async function readBranch(
   }
 }
 
-/** A branch of a branch has no name: all are of the database, also while a branch is served. */
+/** Returns the URLs of the original database, even while a branch is served: a branch of a branch has no name. */
 function originalOf(postgres: PostgresUrls, { branch }: Config): PostgresUrls {
   if (branch === null) return postgres;
   const suffix = branchDatabase("", branch);

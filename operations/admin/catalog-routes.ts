@@ -19,7 +19,7 @@ export function catalogRoutes({ asOwner, catalog }: Pick<AdminServices, "asOwner
   };
 }
 
-/** Sizes change with each write; the tag, which is a weak one, stays the same while they are about the same. */
+/** Sizes change with each write. The tag is a weak one, so it stays the same while the sizes are about the same. */
 async function serializeDescription(description: DatabaseDescription): Promise<{ body: string; tag: string }> {
   const digest = createHash("sha256");
   const lists: string[] = [];
@@ -38,11 +38,11 @@ async function serializeDescription(description: DatabaseDescription): Promise<{
   return { body: `{${lists.join(",\n")}}\n`, tag: `W/"${digest.digest("base64url")}"` };
 }
 
-/** The first digit, or of what grows with each request the number of digits. */
+/** Rounds a size to its first digit. For scans, which grow with each request, returns the number of digits. */
 function roughly(field: string, value: string): string {
   if (field.includes("scans")) return value === "0" ? "0" : String(value.length);
   return Number(value).toPrecision(1);
 }
 
-/** Within a text the quotes would be escaped. */
+/** Matches sizes as fields only: quotes within a text would be escaped. */
 const SIZES = /("(?:estimated_rows|bytes|scans)":)(\d+)/g;

@@ -29,11 +29,11 @@ import { sqlFaultJson } from "./migration-routes.ts";
 
 type ChangesServices = Pick<AdminServices, "postgres" | "asOwner" | "schemaChanges" | "compareInterfaces">;
 
-/** `/migrations`: what is pending, what it would hold up, and what it changes for clients. */
+/** `/migrations`: the pending migrations, the sessions that they would block, and the changes for clients. */
 export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfaces }: ChangesServices): AdminRoutes {
   const { migrate } = postgres;
 
-  /** Runs the work on a copy, and responds with its result, or with the error of a migration. */
+  /** Runs the work on a copy, and responds with its result or with the error of a migration. */
   const onCopy = async <Result extends RehearsedMigrations | InterfaceComparison>(
     { request, logEvent }: AdminRequest,
     { event, withRows }: CopyRequest,
@@ -109,7 +109,7 @@ export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfa
   };
 }
 
-/** The result, or the error of a migration. */
+/** Responds with the result, or with the error of a migration. */
 async function respondWithFault(
   signal: AbortSignal,
   work: () => Promise<{ readonly error: null }>,

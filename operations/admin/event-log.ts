@@ -3,7 +3,7 @@ import { clientInfoOf, type GatewayRequest } from "#http";
 import type { AsOwner } from "#postgres/database";
 import type { Logger } from "#runtime/log";
 
-/** Records what an administrator did: in `auth.audit_log`, and in the log, which databases without accounts have, too. */
+/** Records an administrator's action in `auth.audit_log`, and in the log, which databases without accounts have too. */
 export type LogEvent = (event: string, details?: Readonly<Record<string, unknown>>) => Promise<void>;
 
 type EventSource = {

@@ -29,18 +29,18 @@ export function requireTokens({ asOwner, keys, config }: AdminServices) {
   throw new HttpError(503, "SERVICE_UNAVAILABLE", message);
 }
 
-/** As the response of `/session` and `/view-as` has it. */
+/** Converts a token to the form of the responses of `/session` and `/view-as`. */
 export function issuedToken({ accessToken, claims }: IssuedToken) {
   return { access_token: accessToken, expires_at: Number(claims.exp), user: userOf(claims) };
 }
 
-/** Null: the claims name no account. */
+/** Returns null if the claims name no account. */
 export function userOf(claims: Claims): StudioUser | null {
   const id = readUserId(claims);
   return id === null ? null : { id, email: textClaim(claims, "email"), name: textClaim(claims, "name") };
 }
 
-/** Other issuers may send anything. */
+/** Returns a claim if it is a text: other issuers may send anything. */
 export function textClaim(claims: Claims, name: "email" | "name"): string | null {
   const value = claims[name];
   return typeof value === "string" ? value : null;

@@ -14,7 +14,7 @@ type LostRowsServices = Pick<AdminServices, "config" | "postgres" | "schemaChang
 
 /** `/lost-rows`: rows that were deleted or overwritten since a time. */
 export function lostRowsRoutes({ config, postgres, schemaChanges, log }: LostRowsServices): AdminRoutes {
-  // Each replays the WAL in a temporary cluster, which needs as much space as the database.
+  // Each search replays the WAL in a temporary cluster, which needs as much space as the database.
   const limited = limitRunning(1, "searches for lost rows");
   return {
     "GET /lost-rows": async () => {

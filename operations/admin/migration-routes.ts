@@ -26,10 +26,10 @@ const OPTIONAL_COUNT: BodyField<RowsToCount | null> = {
 };
 const CHANGE = { sql: TEXT, name: OPTIONAL_TEXT, dry_run: OPTIONAL_BOOLEAN, count_rows: OPTIONAL_COUNT };
 
-/** What the audit log keeps of the SQL. */
+/** The maximum length of the SQL in the audit log. */
 const LOGGED_LENGTH = 10_000;
 const DEFAULT_NAME = "change the schema";
-/** Each has a connection of its own. */
+/** The maximum number of concurrent changes; each has its own connection. */
 const MAX_RUNNING = 4;
 
 /** `/migration`: changes of the schema, as a file of the current migration or at once. */
@@ -59,7 +59,7 @@ export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: Sch
   };
 }
 
-/** The error of a statement, with its place. */
+/** The error of a statement, with its position. */
 export function sqlFaultJson({ message, place, cause }: SchemaChangeError): SqlFault {
   const { code = null, detail = null, hint = null } = cause as Partial<pg.DatabaseError>;
   return { message, sqlstate: code, detail, hint, ...place };

@@ -65,7 +65,7 @@ function recordRoutes(services: AdminServices): AdminRoutes {
   return {
     "GET /audit-log": async ({ request, userId }) => {
       const filter = await readFilter(services, { request, userId });
-      // One more than is sent tells whether there are others.
+      // Reads one entry more than it sends, to find out if there are others.
       const entries = await readAuditLog(asOwner, { ...filter, limit: filter.limit + 1 });
       if (!entries) throw resourceNotFound("This database has no audit log.");
       const shown = entries.slice(0, filter.limit);

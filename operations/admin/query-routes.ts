@@ -21,9 +21,9 @@ const DELETE = "delete from content_service.shared_queries where name operator(p
 
 type SharedQueryRow = Omit<SharedQuery, "saved_at"> & { readonly saved_at: Date };
 
-/** SQL that administrators keep for one another. */
+/** The SQL that administrators share. */
 export function queryRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminRoutes {
-  /** Throws where the database has no such table, as without the platform. */
+  /** Throws if the database has no such table, as without the platform. */
   const onQueries: AdminServices["asOwner"] = (work) =>
     asOwner(async (owner) => {
       const { rows } = await owner.query<{ has: boolean }>(HAS_QUERIES);

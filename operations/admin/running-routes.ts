@@ -29,10 +29,10 @@ import { withoutSecrets } from "../script/without-secrets.ts";
 import { invalidRequest } from "./admin-errors.ts";
 import type { AdminRoutes, AdminServices } from "./admin-request.ts";
 
-/** Statistics of statements, tasks, schedules and webhooks are read at most so often, however many pages show them. */
+/** The minimum interval between reads of the statistics of statements, tasks, schedules and webhooks, for any number of pages. */
 const STATISTICS_MS = 5_000;
 const MAX_LISTED = 200;
-/** Counting more changes of a webhook would take long. */
+/** The maximum number of counted changes per webhook; counting more would take long. */
 const MAX_COUNTED_CHANGES = 100_000;
 
 const isStartTime = (value: unknown): value is string =>
@@ -46,7 +46,7 @@ const CANCEL_FIELDS = {
   } satisfies BodyField<string | null>,
 };
 
-/** What all processes of the service and the database do now, and in the last minutes. */
+/** The activity of all processes of the service and of the database, now and in the last minutes. */
 export function runningRoutes(services: AdminServices): AdminRoutes {
   const { asOwner, everywhere, config } = services;
   const readStatistics = cacheFor(STATISTICS_MS, async () => {
@@ -145,7 +145,7 @@ async function readWebhooks(asOwner: AsOwner): Promise<readonly ListedWebhook[] 
   }));
 }
 
-/** Paths and queries of webhooks often contain secrets. */
+/** Returns the origin only: paths and queries of webhooks often contain secrets. */
 function originOf(url: string): string {
   return url.replace(/^(https?:\/\/[^/?]*).*$/i, "$1");
 }
@@ -194,8 +194,8 @@ function sumPools(processes: readonly ProcessActivity[]): readonly PoolState[] {
 }
 
 /**
- * With the requests that the statements of the service belong to. Where the owner may not read the sessions of the login for
- * requests, the service knows its own.
+ * Adds to each session the request that its statement belongs to. If the owner may not read the sessions of the login for
+ * requests, the service adds the sessions that it knows.
  */
 function describeSessions(
   { sessions, sees_all: seesAll }: DatabaseActivity,
@@ -209,7 +209,7 @@ function describeSessions(
   ];
 }
 
-/** Administrators may see what others run, without the passwords that others set. */
+/** Hides passwords in a statement: administrators may see the statements of others, but not passwords that others set. */
 function hideSecrets<T extends { readonly statement: string | null }>(running: T): T {
   return { ...running, statement: running.statement === null ? null : withoutSecrets(running.statement) };
 }
@@ -236,7 +236,7 @@ function mergeSlowStatements(statements: readonly SlowStatement[]): readonly Not
   return merged.sort((a, b) => b.total_ms - a.total_ms);
 }
 
-/** The end of the last interval that the client has, in milliseconds since 1970. */
+/** Reads the end of the client's last interval, in milliseconds since 1970. */
 function readSince(query: URLSearchParams): number {
   const text = query.get("since") || null;
   if (text === null) return 0;

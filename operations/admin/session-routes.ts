@@ -13,7 +13,7 @@ import { makeEventLog } from "./event-log.ts";
 import { issuedToken, requireRole, requireTokens, tokenAsUser, userOf } from "./issued-tokens.ts";
 
 const ADMINISTRATOR = "admin";
-/** Headers of requests that come from another machine, however near the proxy is that sent them. */
+/** Matches headers of requests that come from another machine, even if the proxy that sent them is near. */
 const FORWARDING_HEADER = /^(?:x-forwarded|forwarded$|via$|x-real-ip$|(?:x|true)-client-ip$|cf-|x-cluster)/;
 
 /** `POST /session`: a token for Studio, which keeps it in memory and sends it with every other request. */
@@ -37,7 +37,7 @@ export function sessionRoutes(services: AdminServices): PatternRoutes {
   };
 }
 
-/** `POST /view-as`: a token of a role or of a user, to see what they see. */
+/** `POST /view-as`: a token of a role or of a user, to see their view. */
 export function viewAsRoutes(services: AdminServices): AdminRoutes {
   return {
     "POST /view-as": async ({ request, caller, logEvent }) => {
@@ -57,7 +57,7 @@ export function viewAsRoutes(services: AdminServices): AdminRoutes {
   };
 }
 
-/** A bearer token is the administrator's own, and not made to last longer; for a session a token is made that ends with it. */
+/** Returns the administrator's own bearer token, with its own end. For a session it makes a token that ends with the session. */
 async function tokenOfAdministrator(request: GatewayRequest, caller: Caller, services: AdminServices) {
   const bearer = /^\s*bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? "")?.[1];
   if (bearer !== undefined) {
@@ -72,13 +72,13 @@ async function tokenOfAdministrator(request: GatewayRequest, caller: Caller, ser
   return issuedToken(token);
 }
 
-/** A role that no policy restricts has the power of SQL as the owner, and needs its setting. */
+/** Refuses a role that bypasses RLS: it has the power of SQL as the owner, so it needs the setting STUDIO_SQL. */
 function refuseBypass(name: string, { catalog, config }: AdminServices): void {
   if (config.studioSql || !bypassesPolicies(catalog(), name)) return;
   throw permissionDenied(`The role "${name}" is not bound by policies: to view rows as it, set STUDIO_SQL=on.`);
 }
 
-/** Neither another machine nor another page: also none whose name was made to resolve to this machine (DNS rebinding). */
+/** True if the request comes from this machine and from our page, not from a page whose name was made to resolve to this machine (DNS rebinding). */
 function isFromThisMachine({ headers, connection }: GatewayRequest): boolean {
   const { host = "", origin } = headers;
   return (

@@ -15,16 +15,16 @@ import { type AdminRequest, type AdminRoutes, type AdminServices, limitRunning }
 const SQL_BODY: BodyLimit = { bytes: 1024 * 1024, isAnonymous: false };
 const DEFAULT_ROWS = 1_000;
 const MAX_ROWS = 50_000;
-/** Of all rows of a response. */
+/** The maximum size of all rows of a response. */
 const MAX_RESULT_BYTES = 8 * 1024 * 1024;
-/** Each has a connection of its own. */
+/** The maximum number of concurrent requests; each has its own connection. */
 const MAX_RUNNING = 4;
-/** Of the text, in the audit log. */
+/** The maximum length of the text in the audit log. */
 const LOGGED_CHARACTERS = 1_000;
 
 type SqlRequest = {
   readonly sql: string;
-  /** Null: as the owner. */
+  /** The assumed role; null runs the statements as the owner. */
   readonly as: { readonly role: string; readonly claims: Readonly<Record<string, unknown>> } | null;
   readonly limit: number;
   readonly readOnly: boolean;
@@ -76,7 +76,7 @@ export function sqlRoutes({ config, postgres, catalog, log }: AdminServices): Ad
   };
 }
 
-/** In milliseconds. A script may set other limits. */
+/** Returns the limits in milliseconds. A script may set others. */
 function limitsOf(config: Config, role: string | undefined) {
   const seconds =
     role === config.anonRole
@@ -90,7 +90,7 @@ function limitsOf(config: Config, role: string | undefined) {
   };
 }
 
-/** The transaction of a request of this caller to the table interface. Its headers are not passed on: they have the administrator's token. */
+/** Makes the context of this caller's requests to the table interface. Omits the headers, because they have the administrator's token. */
 function makeContextReader(config: Config, catalog: AdminServices["catalog"]) {
   const callerSettings = makeCallerSettings(config);
   const searchPath = makeSearchPathSetting(config.extraSearchPath)(config.schemas[0]!);
@@ -132,7 +132,7 @@ async function readSqlRequest(request: AdminRequest["request"]): Promise<SqlRequ
   };
 }
 
-/** Postgres takes no NUL characters and no lone surrogates. */
+/** True if Postgres can store the text: no NUL characters and no lone surrogates. */
 function isText(value: unknown): value is string {
   return typeof value === "string" && !value.includes("\0") && value.isWellFormed();
 }
@@ -177,7 +177,7 @@ function resultJson({ statement, columns, rows, tag, cut, isPlan, milliseconds }
   };
 }
 
-/** The number at the end of `INSERT 0 1`. */
+/** Returns the number at the end of `INSERT 0 1`. */
 function rowCountOf(tag: string | null): number | null {
   const count = /\d+$/.exec(tag ?? "")?.[0];
   return count === undefined ? null : Number(count);

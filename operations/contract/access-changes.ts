@@ -2,7 +2,7 @@ import type { SurfaceChange } from "./contract.ts";
 import { VERBS, type Verb } from "./exposed-objects.ts";
 import type { AccessMatrix, RoleAccess, RowAccess, VerbAccess } from "./read-access.ts";
 
-/** Changes of who may do what with objects that were there before and still are. */
+/** Changes of privileges and policies on objects that both databases have. */
 export function accessChanges(before: AccessMatrix, after: AccessMatrix): SurfaceChange[] {
   const changes: SurfaceChange[] = [];
   for (const [role, was] of Object.entries(before.roles)) {
@@ -29,7 +29,7 @@ type AccessPlace = {
   readonly role: string;
   readonly relation: string;
   readonly verb: Verb;
-  /** Those of before that are still there. */
+  /** The columns from before that still exist. */
   readonly columnsLeft: readonly string[];
 };
 
@@ -63,7 +63,7 @@ function columnAccessChanges(
   });
 }
 
-/** Conditions are compared as texts: one that was written anew counts as narrower, because nothing shows that it is not. */
+/** Compares conditions as texts: a rewritten condition counts as narrower, because nothing shows that it is not. */
 function rowAccessChanges(object: string, before: RowAccess, after: RowAccess): SurfaceChange[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   const text = `The rows are ${describeRows(after)}; they were ${describeRows(before)}.`;
@@ -72,7 +72,7 @@ function rowAccessChanges(object: string, before: RowAccess, after: RowAccess): 
   return [{ level: "breaking", object, message: `${text} Some may be missing.` }];
 }
 
-/** Whether the first certainly has all rows of the second. */
+/** True if the first certainly includes all rows of the second. */
 function includesRows(one: RowAccess, other: RowAccess): boolean {
   if (one === "all") return true;
   if (other === "all") return false;

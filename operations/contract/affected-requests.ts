@@ -16,13 +16,13 @@ import { resolveReference } from "./json-schema-changes.ts";
 import { normalizeEndpoint } from "./openapi-changes.ts";
 import type { RecordedRequest } from "./recorded-requests.ts";
 
-/** Recorded requests, and why each is refused after the changes. */
+/** Recorded requests, with the reason why each is refused after the changes. */
 type CheckedRequests = {
   readonly requests: readonly RecordedRequest[];
   readonly refusals: readonly (string | null)[];
 };
 
-/** The changes; with the recorded requests that they concern, unless none are recorded. */
+/** Returns the changes, with the recorded requests that they concern if any are recorded. */
 export function compareWithRequests(
   before: Contract,
   { contract, refusals }: { readonly contract: Contract; readonly refusals: CheckedRequests["refusals"] },
@@ -32,7 +32,7 @@ export function compareWithRequests(
   return requests === null ? changes : addAffectedRequests(changes, before, { requests, refusals });
 }
 
-/** Adds to each breaking change the recorded requests that use what it changes, and those that may. */
+/** Adds to each breaking change the recorded requests that use the changed object, and those that may. */
 function addAffectedRequests(
   changes: readonly ContractChange[],
   before: Contract,
@@ -57,7 +57,7 @@ function addAffectedRequests(
 
 const SURFACES = { table: "tables", realtime: "tables", resource: "openapi", graphql: "graphql" } as const;
 
-/** A refusal that no change of the interfaces explains, such as of a function whose body names what was dropped. */
+/** Makes a change from a refusal that no change of the interfaces explains, such as a function whose body names a dropped object. */
 function toChange(affected: AffectedRequest): ContractChange {
   const { interface: name, request, refusal } = affected;
   return {
@@ -103,7 +103,7 @@ function usesColumn({ relations }: RecordedRequest, relation: string, column: st
 function usesRelation({ relations, interface: name, request }: RecordedRequest, relation: string, verb: Verb): boolean {
   const used = relations[relation];
   if (!used) return false;
-  // The columns of an operation are not known.
+  // The columns of an operation are unknown.
   if (name === "graphql") return (verb === "select") === !request.startsWith("mutation");
   if (verb === "delete") return used.deletes;
   return used[verb].length > 0 || (verb === "select" && name === "realtime");
@@ -177,7 +177,7 @@ function testOfAccess({ object }: ContractChange): UseTest {
   };
 }
 
-/** A finding on a member concerns requests that use its column, where it has the name of one. */
+/** A finding on a member concerns the requests that use the column of that name, if there is one. */
 function testOfOpenApi({ object, message }: ContractChange, { tables, openapi }: Contract): UseTest {
   const [version, ...place] = object.split(" ");
   const words = new Set(message.match(/\w+/g));
@@ -203,7 +203,7 @@ function testOfOpenApi({ object, message }: ContractChange, { tables, openapi }:
   };
 }
 
-/** The operations whose requests, or responses, have the schema in them. */
+/** Lists the operations whose requests or responses contain the schema. */
 function listEndpoints(document: unknown, schema: string, isRequest: boolean): string[] {
   const root = isJsonObject(document) ? document : {};
   const paths = isJsonObject(root.paths) ? Object.entries(root.paths) : [];
@@ -296,7 +296,7 @@ function listCoordinates(operation: string, schema: GraphQLSchema): ReadonlySet<
         const parent = typeInfo.getParentInputType();
         if (parent) found.add(`${getNamedType(parent).name}.${name.value}`).add(getNamedType(parent).name);
       },
-      // Values are not recorded: it may be any.
+      // Values are not recorded: the variable may have any.
       Variable() {
         const type = getNamedType(typeInfo.getInputType());
         if (isEnumType(type)) for (const { name } of type.getValues()) found.add(`${type.name}.${name}`);

@@ -3,8 +3,8 @@ import { isToOne, nameRelationships, operatorsOf, type StoredRelationship } from
 import { indented, propertyName, typeBlock } from "./type-blocks.ts";
 
 /**
- * The types of bodies with related rows and with operators, which supabase-js does not know: so they are not in `Database`. Tables
- * that are not in `tables` have none.
+ * The types of bodies with related rows and with operators. supabase-js does not know these, so they are not in `Database`. Tables
+ * outside `tables` have none.
  */
 export function bodyTypes(
   schemas: readonly CatalogSchema[],

@@ -19,7 +19,7 @@ import { normalizeEndpoint } from "./openapi-changes.ts";
 import type { RecordedRequest } from "./recorded-requests.ts";
 
 type CheckDependencies = {
-  /** Of the changed database, as its owner. */
+  /** A connection to the changed database, as its owner. */
   readonly client: pg.ClientBase;
   readonly catalog: Catalog;
   readonly contract: Pick<Contract, "openapi">;
@@ -28,7 +28,7 @@ type CheckDependencies = {
   readonly extraSearchPath: readonly string[];
 };
 
-/** Why the database would refuse each request; null: it would not. */
+/** Returns for each request why the database would refuse it; null if it would not. */
 export async function checkRequests(
   requests: readonly RecordedRequest[],
   dependencies: CheckDependencies,
@@ -71,7 +71,7 @@ function findInvalid(operation: string, schema: GraphQLSchema): string | null {
   }
 }
 
-/** Addresses at the root are not in the documents of the versions. */
+/** True if the documents have the endpoint. Addresses at the root are in no document, so they count as present. */
 function hasEndpoint(openapi: Contract["openapi"], endpoint: string): boolean {
   const version = /^\w+ \/api\/(v\d+)\//.exec(endpoint)?.[1];
   if (version === undefined) return true;
@@ -90,7 +90,7 @@ function isSamePath(path: string, endpoint: string): boolean {
   return endpoint.endsWith(` ${path}`);
 }
 
-/** Of a subscription to the changes of a table. */
+/** Returns why a subscription to the changes of a table would be refused; null if it would not. */
 function findUnreadable({ relations, role }: RecordedRequest, catalog: Catalog): string | null {
   for (const [name, { select }] of Object.entries(relations)) {
     const [schema, table] = splitName(name);
@@ -137,7 +137,7 @@ async function findUnplannable(
   }
 }
 
-/** The interface selects what there is and the role may read. */
+/** Removes columns that are gone or unreadable, because the interface selects only existing columns that the role may read. */
 function withoutMissingColumns(intent: Intent, catalog: Catalog, role: string): Intent {
   const table = catalog.findTable(intent.target);
   if (!table) return intent;
@@ -150,7 +150,7 @@ function withoutMissingColumns(intent: Intent, catalog: Catalog, role: string): 
   return { ...intent, selection: { ...intent.selection, select } };
 }
 
-/** An interface that has looked up a relation itself does not name it. */
+/** Finds a relationship that no longer exists. An interface that looks up relations itself does not name them. */
 function findLostRelationship(part: unknown, catalog: Catalog): DirectRelationship | null {
   if (Array.isArray(part))
     return part.map((each) => findLostRelationship(each, catalog)).find((each) => each !== null) ?? null;
@@ -166,7 +166,7 @@ function findLostRelationship(part: unknown, catalog: Catalog): DirectRelationsh
   return findLostRelationship(Object.values(part), catalog);
 }
 
-/** Postgres only finds a missing value when it inserts a row. */
+/** Postgres finds a missing value only when it inserts a row, so this checks for it. */
 function findMissingColumn(intent: Intent, catalog: Catalog): string | null {
   if (intent.kind !== "insert") return null;
   const table = catalog.findTable(intent.target)!;
@@ -177,10 +177,10 @@ function findMissingColumn(intent: Intent, catalog: Catalog): string | null {
   return missing ? `null value in column "${missing.name}" violates not-null constraint` : null;
 }
 
-/** Syntax errors and access rule violations, but no missing setting and no type that a null leaves open. */
+/** SQLSTATEs of syntax errors and access rule violations, but not of a missing setting, nor of a type that a null leaves undetermined. */
 const REFUSALS = /^42(?!704|P18)/;
 
-/** Postgres plans the statement as the role, which checks names, types and privileges, and runs nothing. */
+/** Lets Postgres plan the statement as the role, which checks names, types and privileges, but runs nothing. */
 async function explain(
   { target }: Intent,
   role: string,
@@ -197,7 +197,7 @@ async function explain(
   try {
     for (const setting of settings)
       await client.query("select pg_catalog.set_config($1, $2, true)", setting as string[]);
-    // A login that may not switch to the role cannot tell.
+    // A login that may not switch to the role cannot check the request.
     const mayBecome = await client.query(`set local role ${quotedName(role)}`).then(
       () => true,
       () => false,

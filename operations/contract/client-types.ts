@@ -37,7 +37,7 @@ ${shorthands(exposed[0]!.name)}
 ${bodyTypes(exposed, new Set(exposed.flatMap(describedTables)), catalog)}`;
 }
 
-/** Those that clients see, with views. */
+/** The tables and views that clients see. */
 function describedRelations({ tables }: CatalogSchema): CatalogTable[] {
   return [...tables.values()].filter(({ isPartition, extension }) => !isPartition && !extension);
 }
@@ -87,7 +87,7 @@ function compositeType({ name, attributes }: CompositeType, textOf: TypeText): s
 const JSON_TYPE = `export type Json = string | number | boolean | null | { [key: string]: Json | undefined } | Json[];
 `;
 
-/** Short names for the types of the default schema. */
+/** Short names of the types of the default schema. */
 function shorthands(schema: string): string {
   const from = `Database[${JSON.stringify(schema)}]`;
   return `type Default = ${from};
@@ -170,20 +170,20 @@ function relationshipType({ constraint, kind, columns, target }: DirectRelations
   return `{\n${indented(fields.join("\n"))}\n},`;
 }
 
-/** Columns that `select=*` does not include. */
+/** The columns that `select=*` does not include. */
 function computedFields(computed: readonly Routine[]): string[] {
   if (computed.length === 0) return [];
   return [`ComputedFields: ${computed.map(({ name }) => JSON.stringify(name)).join(" | ")};`];
 }
 
-/** Whether clients can call the function, or embed its rows in those of the table that it takes. */
+/** True if clients can call the function, or embed its rows in those of the table that it takes. */
 function isClientCallable(routine: Routine, catalog: Catalog): boolean {
   if (isCallable(routine)) return true;
   const { from, to } = rowTablesOf(routine, catalog);
   return routine.kind === "function" && from !== null && to !== null;
 }
 
-/** The overloads of one name as a union. */
+/** A union of the overloads of one name. */
 function routineType(overloads: readonly Routine[], catalog: Catalog, textOf: TypeText): string {
   const variants = overloads.map((routine) => variantOf(routine, catalog, textOf));
   return `${propertyName(overloads[0]!.name)}: ${variants.join(" | ")};`;
@@ -207,7 +207,7 @@ function argumentText({ name, type, required, default: text }: RoutineArgument, 
   return `${propertyName(name ?? "")}${required ? "" : "?"}: ${textOf(type)}${takesNull ? " | null" : ""};`;
 }
 
-/** Rows of a table have the types of their columns. Any other value is nullable unless a comment tag says otherwise. */
+/** Returns the result type. Rows of a table have the types of their columns; other values are nullable unless a comment tag says otherwise. */
 function returnsType({ returns, comment }: Routine, textOf: TypeText): string {
   const value = returns.columns.size > 0 ? objectText(returns.columns.values(), textOf) : textOf(returns.type);
   if (returns.shape === "scalar" && !returns.set && !hasSmartTag(comment, "notNull")) return `${value} | null`;
@@ -228,7 +228,7 @@ function rowsOptions(routine: Routine, catalog: Catalog): string | null {
   return `SetofOptions: {\n${indented(fields.join("\n"))}\n};`;
 }
 
-/** The table of the first argument and the table of the result. */
+/** Returns the table of the first argument and the table of the result. */
 function rowTablesOf({ arguments: [first], returns }: Routine, catalog: Catalog) {
   return {
     from: first ? tableOf(first.type, catalog) : null,
@@ -242,7 +242,7 @@ function tableOf(type: DataType, catalog: Catalog): CatalogTable | null {
   return table && catalog.schemas.get(table.schema)?.exposed ? table : null;
 }
 
-/** The TypeScript type of a Postgres type's JSON, except null. */
+/** Returns the TypeScript type of a Postgres type's JSON, without null. */
 type TypeText = (type: DataType) => string;
 
 const BASE_TYPES: Readonly<Record<string, string>> = {
@@ -259,7 +259,7 @@ const BASE_TYPES: Readonly<Record<string, string>> = {
   record: "Record<string, unknown>",
   void: "undefined",
 };
-/** Types of extensions, in whatever schema. */
+/** Types of extensions, in any schema. */
 const JSON_TYPES = ["geometry", "geography", "hstore"];
 
 /** Types of exposed schemas are referred to by name; all others are expanded. */
@@ -320,7 +320,7 @@ function baseText({ schema, name, kind }: BaseType): string {
   return kind === "pseudo" ? "unknown" : "string";
 }
 
-/** Functions of a row that are selected by name. Row types of arguments and results do not have them. */
+/** The functions of a row that are selected by name. Row types of arguments and results do not have them. */
 function computedColumns({ schema, computedColumns }: CatalogTable): Routine[] {
   return [...computedColumns.values()].filter((routine) => routine.schema === schema && !routine.returns.set);
 }

@@ -21,7 +21,7 @@ const COMPARISONS: Readonly<
   access: (before, after) => accessChanges(before.access, after.access),
 };
 
-/** What a change of the database changes for clients: by surface, the severest first. */
+/** Returns the changes for clients that a change of the database makes: by surface, the severest first. */
 export function compareContracts(before: Contract, after: Contract): ContractChange[] {
   const rank = ({ level }: SurfaceChange) => -CHANGE_LEVELS.indexOf(level);
   return CONTRACT_SURFACES.flatMap((surface) =>
@@ -39,7 +39,7 @@ const TITLES: Readonly<Record<ContractChange["surface"], string>> = {
   access: "Who may do what",
 };
 
-/** For a review. */
+/** Prints the changes for a review. */
 export function printChanges(changes: readonly ContractChange[]): string {
   if (changes.length === 0) return "No interface changes.\n";
   const levels = CHANGE_LEVELS.toReversed();

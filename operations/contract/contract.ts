@@ -7,10 +7,10 @@ export type { AffectedRequest, ChangeLevel, ContractChange, InterfaceComparison 
 
 export const CONTRACT_FORMAT = 1;
 
-/** What clients rely on: the interfaces as all request roles together see them, and what each role may do. */
+/** The contract with clients: the interfaces as all request roles together see them, and each role's privileges. */
 export type Contract = {
   readonly format: typeof CONTRACT_FORMAT;
-  /** In the schema definition language. */
+  /** The GraphQL schema in the schema definition language. */
   readonly graphql: string;
   /** The OpenAPI documents of `/api/v<N>`, by `v<N>`. */
   readonly openapi: Readonly<Record<string, unknown>>;
@@ -18,23 +18,23 @@ export type Contract = {
   /** The TypeScript types for supabase-js. */
   readonly types: string;
   readonly access: AccessMatrix;
-  /** In a snapshot: what clients requested in the hour before. */
+  /** The clients' requests in the hour before; only in a snapshot. */
   readonly requests?: readonly RecordedRequest[] | null;
 };
 
 export const CONTRACT_SURFACES: readonly ContractSurface[] = ["graphql", "openapi", "tables", "types", "access"];
-/** From harmless to severe. */
+/** The levels, from harmless to severe. */
 export const CHANGE_LEVELS: readonly ChangeLevel[] = ["compatible", "dangerous", "breaking"];
 
-/** The changes of one surface; the caller adds which. */
+/** A change of one surface; the caller adds the surface. */
 export type SurfaceChange = Omit<ContractChange, "surface">;
 
-/** The first database is read before it migrates, the other one afterwards: as their owner. */
+/** Compares the interfaces of two databases, read as their owner: the first before it migrates, the other afterwards. */
 export type CompareInterfaces = (
   databases: {
     readonly beforeUrl: string;
     readonly afterUrl: string;
-    /** Those that the second one is checked with; null if none are recorded. */
+    /** The recorded requests to check against the second database; null if none are recorded. */
     readonly requests: readonly RecordedRequest[] | null;
     readonly signal: AbortSignal;
   },

@@ -3,7 +3,7 @@ import { type Catalog, type CatalogTable, exposedSchemas, type QualifiedName, ty
 export const VERBS = ["select", "insert", "update", "delete"] as const;
 export type Verb = (typeof VERBS)[number];
 
-/** Whether the kind of the table permits it, whatever the privileges. */
+/** True if the kind of the table permits the command, regardless of privileges. */
 export function supports({ insertable, updatable, deletable }: CatalogTable, verb: Verb): boolean {
   return { select: true, insert: insertable, update: updatable, delete: deletable }[verb];
 }

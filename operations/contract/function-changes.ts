@@ -26,7 +26,7 @@ function signatureOf(name: string, overload: FunctionShape): string {
   return `${name}(${overload.arguments.map((argument) => argument.name).join(", ")})`;
 }
 
-/** The changes if calls go to the overload that fits best. */
+/** Returns the changes for calls of the overload, assuming that they use the overload that fits best. */
 function overloadChanges(object: string, was: FunctionShape, candidates: readonly FunctionShape[]): SurfaceChange[] {
   const compared = candidates.map((now) => compareOverloads(object, was, now));
   return compared.toSorted((one, other) => strongest(one) - strongest(other) || one.length - other.length)[0] ?? [];

@@ -13,13 +13,13 @@ import {
 } from "grafast/graphql";
 import type { SurfaceChange } from "./contract.ts";
 
-/** Harmless to clients, which send JSON by name. */
+/** The changes that graphql-js calls dangerous, but that are harmless to clients, which send JSON by name. */
 const COMPATIBLE: readonly string[] = [
   DangerousChangeType.OPTIONAL_ARG_ADDED,
   DangerousChangeType.OPTIONAL_INPUT_FIELD_ADDED,
 ];
 
-/** Changes between two schemas in the schema definition language, as graphql-js finds them. The object of these is its kind of change. */
+/** Changes between two schemas in the schema definition language, as graphql-js finds them. The `object` is the kind of change. */
 export function graphqlChanges(before: string, after: string): SurfaceChange[] {
   if (before === after) return [];
   const [was, now] = [before, after].map((text) => buildSchema(text, { assumeValidSDL: true }));
@@ -46,7 +46,7 @@ export function graphqlChanges(before: string, after: string): SurfaceChange[] {
   ];
 }
 
-/** A new value of another enum, such as an order, is only sent by clients that know it. */
+/** Lists the enums in results. A new value of another enum, such as an order, is only sent by clients that know it. */
 function listOutputEnums(schema: GraphQLSchema): string[] {
   const types = outputTypes(schema).flatMap((type) =>
     Object.values(type.getFields()).map((field) => getNamedType(field.type)),

@@ -5,16 +5,16 @@ export type DocumentPair = { readonly before: JsonObject; readonly after: JsonOb
 
 type SchemaPlace = {
   readonly object: string;
-  /** The value: `body.title`. */
+  /** The name of the value: `body.title`. */
   readonly name: string;
-  /** Who writes the value: the client or the service. */
+  /** The direction of the value: the client writes a request, the service a response. */
   readonly direction: "request" | "response";
   readonly documents: DocumentPair;
-  /** References that are being compared, because schemas can contain themselves. */
+  /** The references under comparison, because schemas can contain themselves. */
   readonly within?: readonly string[];
 };
 
-/** What a change of a value's JSON Schema means to clients that send or receive it. Knows the keywords that our documents use. */
+/** Finds the changes for clients that send or receive a value when its JSON Schema changes. Knows the keywords that our documents use. */
 export function compareJsonSchemas(place: SchemaPlace, was: unknown, now: unknown): SurfaceChange[] {
   const { documents, within = [] } = place;
   const [before, after] = [toObject(was), toObject(now)];
@@ -59,7 +59,7 @@ function change({ object, name }: SchemaPlace, level: ChangeLevel, message: stri
   return { level, object, message: `${name}: ${message}` };
 }
 
-/** Empty: any. An integer is a number too. */
+/** Returns the type names; none means any type. An integer is a number too. */
 function typesOf({ type }: JsonObject): string[] {
   return [type].flat(Number.POSITIVE_INFINITY).filter((each): each is string => typeof each === "string");
 }
@@ -77,7 +77,7 @@ function compareTypeNames(place: SchemaPlace, was: readonly string[], now: reado
   return [change(place, level, `the type is ${text(now)}; it was ${text(was)}`)];
 }
 
-/** Formats whose values are also of the other. */
+/** For each format, the formats that include all its values. */
 const WIDER_FORMATS: Readonly<Record<string, readonly string[]>> = {
   int16: ["int32", "int64"],
   int32: ["int64"],
@@ -150,7 +150,7 @@ function requiredOf({ required }: JsonObject): readonly string[] {
   return Array.isArray(required) ? required.map(String) : [];
 }
 
-/** In their order, which our documents keep. */
+/** Compares variants in order, which our documents keep. */
 function compareVariants(place: SchemaPlace, was: unknown, now: unknown): SurfaceChange[] {
   if (!Array.isArray(was)) return [];
   if (!Array.isArray(now) || now.length < was.length)

@@ -25,7 +25,7 @@ export function openapiChanges(
   return changes;
 }
 
-/** With the same name for all parameters of the path: `GET /items/{}`. */
+/** Gives all parameters of the path the same name: `GET /items/{}`. */
 export function normalizeEndpoint(endpoint: string): string {
   return endpoint.replaceAll(/\{[^}]*\}/g, "{}");
 }
@@ -125,7 +125,7 @@ function asObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Operations share schemas. */
+/** Removes duplicates, which come from schemas that operations share. */
 function deduplicate(changes: readonly SurfaceChange[]): SurfaceChange[] {
   return [...new Map(changes.map((change) => [JSON.stringify(change), change])).values()];
 }

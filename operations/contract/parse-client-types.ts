@@ -33,7 +33,7 @@ class TypeReader {
     return members.length === 1 ? members[0]! : { kind: "union", members };
   }
 
-  /** With what may follow: `[]`, or the keys of a reference. */
+  /** Reads a type with its suffix: `[]`, or the keys of a reference. */
   #readMember(): ClientType {
     const start = this.#at;
     let type = this.#readPrimary();
@@ -71,7 +71,7 @@ class TypeReader {
     const fields = new Map<string, ClientField>();
     while (!this.#skip("}")) {
       const token = this.#next();
-      // `[_ in never]: never`, which has no field.
+      // `[_ in never]: never` has no field.
       const isMapped = token === "[";
       while (isMapped && !this.#skip("]")) this.#next();
       const optional = this.#skip("?");

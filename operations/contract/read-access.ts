@@ -17,19 +17,19 @@ import {
   type Verb,
 } from "./exposed-objects.ts";
 
-/** The policy matrix: who may do what. */
+/** The policy matrix: the privileges and policies of each role. */
 export type AccessMatrix = {
-  /** All columns of each relation, whoever may use them. */
+  /** All columns of each relation, regardless of privileges. */
   readonly relations: Readonly<Record<string, readonly string[]>>;
-  /** All functions by signature, whoever may call them. */
+  /** The signatures of all functions, regardless of privileges. */
   readonly functions: readonly string[];
   readonly roles: Readonly<Record<string, RoleAccess>>;
 };
 
-/** What one role may do. */
+/** The privileges and policies of one role. */
 export type RoleAccess = {
   readonly relations: Readonly<Record<string, Partial<Record<Verb, VerbAccess>>>>;
-  /** By signature. */
+  /** The signatures of the functions that the role may execute. */
   readonly functions: readonly string[];
 };
 
@@ -89,7 +89,7 @@ function readRowAccess(catalog: Catalog, table: CatalogTable, role: string, verb
 
 const ALWAYS = "true";
 
-/** An update is checked against the row before and after. */
+/** Returns the condition that counts for the command; an update is checked against the row before and after. */
 function conditionOf(policy: Policy, verb: Verb): string {
   const using = policyCondition(policy);
   const check = policy.check ?? using;

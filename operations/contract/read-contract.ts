@@ -11,12 +11,12 @@ type ContractSource = {
   readonly catalog: Catalog;
   /** The roles of requests. */
   readonly roles: readonly string[];
-  /** As the roles together see it. */
+  /** The schema as all roles together see it. */
   readonly graphql: GraphQLSchema;
   readonly versions: readonly ApiVersion[];
 };
 
-/** What the database promises to clients. */
+/** Reads the contract of the database with its clients. */
 export async function readContract({ catalog, roles, graphql, versions }: ContractSource): Promise<Contract> {
   const openapi: Record<string, unknown> = {};
   for (const version of versions.filter(({ status }) => status !== "retired"))
@@ -31,7 +31,7 @@ export async function readContract({ catalog, roles, graphql, versions }: Contra
   };
 }
 
-/** The document as a caller with the privileges of all roles would get it, without the paths of the service. */
+/** Reads the document that a caller with the privileges of all roles would get, without the paths of the service. */
 async function readOpenApi(
   catalog: Catalog,
   roles: readonly string[],

@@ -25,7 +25,7 @@ export type RelationShape = {
   /** The columns of each primary key and unique constraint, which `on_conflict` can name. */
   readonly keys: readonly string[];
   readonly relationships: readonly RelationshipShape[];
-  /** What a written row is checked against, by name. */
+  /** The constraints that a written row is checked against, by name. */
   readonly constraints: Readonly<Record<string, string>>;
 };
 
@@ -35,18 +35,18 @@ export type ColumnShape = {
   readonly selectable: boolean;
   readonly insertable: boolean;
   readonly updatable: boolean;
-  /** Neither nullable nor with a default: an insert has to name it. */
+  /** True if an insert has to name the column: it is not nullable and has no default. */
   readonly required: boolean;
 };
 
 export type TypeShape = {
-  /** With modifiers: `numeric(10,2)`. */
+  /** The type with modifiers: `numeric(10,2)`. */
   readonly name: string;
-  /** Without domains and modifiers. */
+  /** The type without domains and modifiers. */
   readonly base: string;
-  /** Of an enum. */
+  /** The values of an enum. */
   readonly values?: readonly string[];
-  /** Of a composite type or of several result columns; those of an exposed table are its columns. */
+  /** The attributes of a composite type or of several result columns; the attributes of an exposed table are its columns. */
   readonly attributes?: Readonly<Record<string, TypeShape>>;
 };
 
@@ -55,7 +55,7 @@ export type RelationshipShape = { readonly name: string; readonly target: string
 export type FunctionShape = {
   readonly arguments: readonly { readonly name: string; readonly type: TypeShape; readonly required: boolean }[];
   readonly returns: TypeShape & { readonly set: boolean };
-  /** Whether GET may call it. */
+  /** True if GET may call it. */
   readonly readOnly: boolean;
 };
 
@@ -75,7 +75,7 @@ export function readTableInterface(catalog: Catalog, roles: readonly string[]): 
   };
 }
 
-/** What at least one of the roles may do. */
+/** Tests of the privileges that at least one of the roles has. */
 type AudienceTests = {
   readonly catalog: Catalog;
   may(verb: Verb, table: CatalogTable, column?: string): boolean;
@@ -110,7 +110,7 @@ function readRelation(table: CatalogTable, tests: AudienceTests): RelationShape 
   };
 }
 
-/** A function of the row, which `select` can name. */
+/** A function of the row that `select` can name. */
 const COMPUTED = { nullable: true, selectable: true, insertable: false, updatable: false, required: false };
 
 function readColumn(table: CatalogTable, column: CatalogColumn, { may, catalog }: AudienceTests): ColumnShape {

@@ -5,7 +5,7 @@ import type { RequestRate } from "#migrate";
 /** A shape of request, with the number of requests in the last hour. */
 export type RecordedRequest = RequestShape & {
   readonly requests: number;
-  /** Stands for the requests of the interface that have no shape: they may use anything. */
+  /** True if it stands for the requests of the interface without a shape: they may use anything. */
   readonly others?: true;
 };
 
@@ -19,7 +19,7 @@ const READ_REQUESTS = `
   group by recorded.id, recorded.shape
   order by recorded.shape operator(pg_catalog.?) 'others' desc, requests desc`;
 
-/** Those without a shape first, then the most frequent. Null: none are recorded in this database. */
+/** Reads requests without a shape first, then the most frequent ones; null if none are recorded in this database. */
 export async function readRecordedRequests(client: pg.ClientBase): Promise<readonly RecordedRequest[] | null> {
   const { rows: found } = await client.query<{ has: boolean }>(HAS_REQUESTS);
   if (!found[0]!.has) return null;
@@ -38,7 +38,7 @@ function toShape(shape: RequestShape | OtherRequests): RequestShape & Partial<Ot
   };
 }
 
-/** Which tables the recorded requests read and write, and how often; null if none are recorded. */
+/** Reads how often the recorded requests read and write each table; null if none are recorded. */
 export async function readRequestRates(client: pg.ClientBase): Promise<RequestRate[] | null> {
   const requests = await readRecordedRequests(client);
   return requests && toRequestRates(requests);

@@ -1,7 +1,7 @@
 import type { ChangeLevel, SurfaceChange } from "./contract.ts";
 import { type ClientField, type ClientType, parseClientTypes } from "./parse-client-types.ts";
 
-/** Whether the program reads values of the type or writes them. */
+/** The program's use of the type: it reads values or writes them. */
 type Direction = "read" | "written";
 
 /** The members that contain what a program writes. */
@@ -61,11 +61,11 @@ function membersOf(type: ClientType): readonly ClientType[] {
   return type.kind === "union" ? type.members : [type];
 }
 
-/** A program may not expect a value that is new. A new literal only concerns those that list all. */
+/** A program may not expect a new value. A new literal only concerns programs that list all literals. */
 function readLevel(was: readonly ClientType[], now: readonly ClientType[]): ChangeLevel {
   const added = now.filter((member) => !was.some((other) => isSame(member, other)));
   const removed = was.filter((member) => !now.some((other) => isSame(member, other)));
-  // A comparison with a literal that cannot occur does not compile.
+  // A comparison with an impossible literal does not compile.
   if (removed.some(isLiteral)) return "breaking";
   if (added.length === 0) return "compatible";
   return added.every(isLiteral) ? "dangerous" : "breaking";

@@ -1,7 +1,7 @@
 import { CHANGE_LEVELS, type ChangeLevel, type SurfaceChange } from "./contract.ts";
 import type { TypeShape } from "./read-table-interface.ts";
 
-/** Types that take all values of another, and write them to JSON in the same form; but a client may meet larger numbers. */
+/** Types that take all values of another type and have the same form in JSON; but a client may get larger numbers. */
 const WIDER: Readonly<Record<string, readonly string[]>> = {
   smallint: ["integer", "bigint", "numeric"],
   integer: ["bigint", "numeric"],
@@ -12,7 +12,7 @@ const TEXTS = ["text", "character varying"];
 
 const MODIFIER = /\((\d+)(?:,(\d+))?\)/;
 
-/** What a change of a column's, argument's or result's type means to clients. */
+/** Returns the changes for clients when the type of a column, an argument or a result changes. */
 export function compareTypes(object: string, was: TypeShape, now: TypeShape): SurfaceChange[] {
   const isSameBase = was.base === now.base || (TEXTS.includes(was.base) && TEXTS.includes(now.base));
   if (!isSameBase) return [changeOf(object, was, now, WIDER[was.base]?.includes(now.base) ? "dangerous" : "breaking")];
@@ -27,7 +27,7 @@ function changeOf(object: string, was: TypeShape, now: TypeShape, level: ChangeL
   return { level, object, message: `The type is ${now.name}; it was ${was.name}.` };
 }
 
-/** `varchar(20)`: a longer limit takes what the shorter one took. Another scale rounds. */
+/** Compares `varchar(20)` and the like: a longer limit takes all earlier values. Another scale rounds. */
 function compareModifiers(object: string, was: TypeShape, now: TypeShape): SurfaceChange[] {
   const [, size, scale] = MODIFIER.exec(was.name) ?? [];
   const [, sizeNow, scaleNow] = MODIFIER.exec(now.name) ?? [];
@@ -71,7 +71,7 @@ function compareAttributes(
   ];
 }
 
-/** The index of the strongest level; -1 if there is no change. */
+/** Returns the index of the strongest level; -1 if there is no change. */
 export function strongest(changes: readonly SurfaceChange[]): number {
   return Math.max(-1, ...changes.map(({ level }) => CHANGE_LEVELS.indexOf(level)));
 }

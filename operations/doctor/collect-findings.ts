@@ -35,15 +35,15 @@ export type DoctorSubject = {
   readonly postgres: Pick<PostgresUrls, "requestUrl" | "directUrl" | "migrate">;
   /** Objects that are missing in the GraphQL schema. */
   readonly findOmitted: () => Promise<readonly OmittedFromGraphql[]>;
-  /** Whether to compare the database with its migrations, in a database that is created for that. */
+  /** True if the database is compared with its migrations, in a database that is created for that. */
   readonly comparesMigrations: boolean;
-  /** Without it, files are not compared with rows, for which all their names are read. */
+  /** The store to compare files with rows, for which all names of files are read; without it, they are not compared. */
   readonly fileStore?: FileStore;
 };
 
 export type OmittedFromGraphql = { readonly object: string; readonly reason: string; readonly fix: string };
 
-/** All problems, the most severe first: what `npm run doctor` prints. */
+/** Returns all problems, the most severe first, as `npm run doctor` prints them. */
 export async function collectFindings(subject: DoctorSubject): Promise<DoctorFinding[]> {
   const { catalog, config, postgres } = subject;
   const { requestUrl, directUrl } = postgres;
@@ -100,7 +100,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
   ]);
 }
 
-/** What to do names schedules and webhooks where this database has them. */
+/** Reads the findings about schedules and webhooks. Their fixes name the schema in which this database has them. */
 async function readJobFindings(client: pg.ClientBase): Promise<readonly DoctorFinding[]> {
   const findings = [...(await readScheduleFindings(client)), ...(await readWebhookFindings(client))];
   if (!(await hasMovedApiNames(client))) return findings;

@@ -44,7 +44,7 @@ export function sortBySeverity(findings: readonly DoctorFinding[]): DoctorFindin
   return findings.toSorted((a, b) => SEVERITIES.indexOf(a.kind) - SEVERITIES.indexOf(b.kind));
 }
 
-/** The login role of requests should have no privileges before `set role`. */
+/** Checks the login role of requests, which should have no privileges before `set role`. */
 function loginFindings({ login, catalog, config }: DoctorFacts): DoctorFinding[] {
   const findings: DoctorFinding[] = [];
   const name = quotedName(login.name);
@@ -82,7 +82,7 @@ function loginFindings({ login, catalog, config }: DoctorFacts): DoctorFinding[]
   return findings;
 }
 
-/** Roles of queued function calls. */
+/** Checks the roles of queued function calls. */
 function taskRoleFindings({ login, server }: DoctorFacts): DoctorFinding[] {
   const name = quotedName(login.name);
   return server.unusableTaskRoles.map(({ role, tasks }) => ({
@@ -92,7 +92,7 @@ function taskRoleFindings({ login, server }: DoctorFacts): DoctorFinding[] {
   }));
 }
 
-/** Attributes of the roles of anonymous and signed-in callers. */
+/** Checks the attributes of the roles of anonymous and signed-in callers. */
 function roleFindings({ server }: DoctorFacts): DoctorFinding[] {
   return server.clients.flatMap(({ name, superuser, bypassesRowSecurity, mayLogIn }): DoctorFinding[] => {
     const role = quotedName(name);
@@ -116,7 +116,7 @@ function roleFindings({ server }: DoctorFacts): DoctorFinding[] {
   });
 }
 
-/** Tables and views whose rows no policy restricts. */
+/** Finds tables and views whose rows no policy restricts. */
 function exposureFindings(facts: DoctorFacts): DoctorFinding[] {
   return exposedTables(facts.catalog).flatMap((table) => {
     const verbs = grantedVerbs(table, facts);
@@ -177,7 +177,7 @@ function grantedVerbs(table: CatalogTable, { catalog, clients }: DoctorFacts): s
   });
 }
 
-/** SECURITY DEFINER functions that clients may execute. */
+/** Finds SECURITY DEFINER functions that clients may execute. */
 function routineFindings({ catalog, clients }: DoctorFacts): DoctorFinding[] {
   const routines = exposedSchemas(catalog).flatMap((schema) => [...schema.routines.values()].flat());
   return routines
@@ -210,7 +210,7 @@ function signatureOf({ schema, name, arguments: all }: Routine): string {
   return `${quotedName(schema, name)}(${all.map(({ type }) => type.sqlName).join(", ")})`;
 }
 
-/** SECURITY DEFINER functions that policies, triggers and other functions call. */
+/** Finds SECURITY DEFINER functions that policies, triggers and other functions call. */
 function internalRoutineFindings({ server }: DoctorFacts): DoctorFinding[] {
   return server.looseDefiners.map(({ signature, owner }) => ({
     kind: "advice",
@@ -219,7 +219,7 @@ function internalRoutineFindings({ server }: DoctorFacts): DoctorFinding[] {
   }));
 }
 
-/** Settings that are unsafe, or only meant for development. */
+/** Finds settings that are unsafe, or only meant for development. */
 function settingFindings({ config, servesUsers }: DoctorFacts): DoctorFinding[] {
   const findings: DoctorFinding[] = config.schemas
     .filter((name) => INTERNAL_SCHEMAS.includes(name))

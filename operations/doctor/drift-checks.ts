@@ -10,7 +10,7 @@ type SchemaDrift =
       /** Files of `current/`. */
       readonly pending: readonly string[];
     }
-  /** Why the schema could not be compared. */
+  /** The reason why the schema could not be compared. */
   | { readonly unknown: string };
 
 /** Compares the database with its migrations, if all are applied. */

@@ -7,13 +7,13 @@ import { KEEPER_SLOT_NAME } from "#live";
 import { quotedName, withServiceClient } from "#postgres/client";
 import { type ConnectionCapabilities, probeSessions } from "#postgres/database";
 
-/** What the checks examine. */
+/** The facts that the checks examine. */
 export type DoctorFacts = {
   readonly catalog: Catalog;
   readonly config: Config;
   /** The roles of anonymous and of signed-in callers. */
   readonly clients: readonly string[];
-  /** Whether the collection `/users` exists, which USERS_ACCESS applies to. */
+  /** True if the collection `/users` exists, which USERS_ACCESS applies to. */
   readonly servesUsers: boolean;
   readonly login: LoginFacts;
   readonly replication: ReplicationFacts;
@@ -29,24 +29,24 @@ type LoginFacts = {
   readonly superuser: boolean;
   readonly bypassesRowSecurity: boolean;
   readonly inherits: boolean;
-  /** Whether it owns exposed tables, and therefore bypasses their policies. */
+  /** True if the login owns exposed tables, and therefore bypasses their policies. */
   readonly ownsTables: boolean;
   readonly sessions: ConnectionCapabilities;
-  /** Whether the connection goes over a network without TLS. */
+  /** True if the connection goes over a network without TLS. */
   readonly isInTheOpen: boolean;
 };
 
 export type ReplicationFacts = {
   readonly walLevel: string;
-  /** False: max_slot_wal_keep_size is unlimited. */
+  /** False if max_slot_wal_keep_size is unlimited. */
   readonly isBounded: boolean;
-  /** Whether the owner may use logical replication. */
+  /** True if the owner may use logical replication. */
   readonly mayReplicate: boolean;
-  /** Whether new tables are not published automatically, because the owner may not create event triggers. */
+  /** True if new tables are not published automatically, because the owner may not create event triggers. */
   readonly isByHand: boolean;
-  /** Published tables, as `schema.name`, with their published columns; null: all columns, as before Postgres 15. */
+  /** The published tables as `schema.name`, with their published columns; null for all columns, as before Postgres 15. */
   readonly published: ReadonlyMap<string, readonly string[] | null> | null;
-  /** Whether stored generated columns are published (since Postgres 18). */
+  /** True if stored generated columns are published (since Postgres 18). */
   readonly hasGenerated: boolean;
   /** `publish_via_partition_root`; null if there is no publication. */
   readonly isViaRoot: boolean | null;
@@ -56,7 +56,7 @@ export type ReplicationFacts = {
 type ServerFacts = {
   /** `server_version`: "18.4", or with a suffix of the distribution or of the engine */
   readonly release: string;
-  /** Whether the session is on a standby, which takes no writes. */
+  /** True if the session is on a standby, which takes no writes. */
   readonly isStandby: boolean;
   /** The number of standbys that stream from the server. */
   readonly standbys: number;
@@ -72,12 +72,12 @@ type ServerFacts = {
     readonly name: string;
     readonly isActive: boolean;
     readonly isLost: boolean;
-    /** Of a standby. */
+    /** True for the slot of a standby. */
     readonly isPhysical: boolean;
     readonly retainedBytes: number;
-    /** Whether standbys have a copy of it, so that it survives a failover; null before Postgres 17. */
+    /** True if standbys have a copy of the slot, so that it survives a failover; null before Postgres 17. */
     readonly isFailover: boolean | null;
-    /** Whether the service keeps it, so that clients can resume. */
+    /** True if the service keeps the slot, so that clients can resume. */
     readonly isKeeper: boolean;
   }[];
   readonly spareSlots: { readonly slots: number; readonly senders: number };
@@ -92,19 +92,19 @@ type ServerFacts = {
 export type ClaimsHookFacts = {
   readonly name: string;
   readonly role: string;
-  /** Whether there is a function of one jsonb argument that returns jsonb. */
+  /** True if there is a function of one jsonb argument that returns jsonb. */
   readonly exists: boolean;
-  /** Whether the role of hooks may execute it. */
+  /** True if the role of hooks may execute the function. */
   readonly isExecutable: boolean;
-  /** Whether the owner may become the role of hooks. */
+  /** True if the owner may become the role of hooks. */
   readonly isRoleUsable: boolean;
-  /** The roles of callers that may execute it too. */
+  /** The roles of callers that may execute the function too. */
   readonly callers: readonly string[];
 };
 
 export type ReplicaFacts = {
   readonly host: string;
-  /** Whether it is set to copy the primary's replication slots; null if it cannot, or is away. */
+  /** True if the replica is set to copy the primary's replication slots; null if it cannot copy them, or is away. */
   readonly copiesSlots: boolean | null;
   readonly status: "well" | "away" | "primary" | "without feedback";
 };
@@ -177,7 +177,7 @@ const SLOTS = `
 const SPARE_SLOTS = `
   select pg_catalog.current_setting('max_replication_slots')::int - (select pg_catalog.count(*) from pg_catalog.pg_replication_slots)::int as slots,
     pg_catalog.current_setting('max_wal_senders')::int - (select pg_catalog.count(*) from pg_catalog.pg_stat_replication)::int as senders`;
-/** Functions of extensions are left out. */
+/** The query omits functions of extensions. */
 const LOOSE_DEFINERS = `
   select oid::pg_catalog.regprocedure::pg_catalog.text as signature, pg_catalog.pg_get_userbyid(proowner) as owner
   from pg_catalog.pg_proc
@@ -281,7 +281,7 @@ export async function readReplicaFacts(url: string): Promise<ReplicaFacts> {
   }
 }
 
-/** None for a connection string with one host, which all other checks use. */
+/** Reads the hosts of a connection string. Returns none for a single host, which all other checks use. */
 export function readHostFacts(setting: string, url: string): Promise<HostFacts[]> {
   const { servers } = parseServers(toPgConnectionString(url));
   if (servers.length === 1) return Promise.resolve([]);
@@ -290,7 +290,7 @@ export function readHostFacts(setting: string, url: string): Promise<HostFacts[]
   );
 }
 
-/** A pooler sends its clients process ids that are not those of Postgres backends. */
+/** True if the connection goes through a pooler, which sends process ids that are not those of Postgres backends. */
 async function isPooled(client: pg.ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>("select pg_catalog.pg_backend_pid() as pid");
   return rows[0]!.pid !== (client as pg.ClientBase & { readonly processID: number }).processID;

@@ -11,11 +11,11 @@ const UNKNOWN = `
   where not exists (select from content_service.files where files.hash = stored.hash)`;
 const MOST_SHOWN = 10;
 
-/** Objects whose file is not in the file store, and files that no row knows. */
+/** Finds objects whose file is not in the file store, and files that no row names. */
 export async function readFileFindings(owner: pg.ClientBase, store: FileStore): Promise<DoctorFinding[]> {
   const { rows: found } = await owner.query<{ has_files: boolean }>(HAS_FILES);
   if (!found[0]!.has_files) return [];
-  // Before the files are listed: an object that is added meanwhile would have a file that the list has not.
+  // Reads the rows before it lists the files; otherwise the list would miss the file of an object that is added meanwhile.
   const { rows: named } = await owner.query<{ hash: string; object: string }>(NAMED);
   const stored = new Set<string>();
   let unknown = 0;

@@ -32,7 +32,7 @@ type RowFunction = {
   readonly hasPath: boolean;
 };
 
-/** Functions because of which current releases of Postgres refuse new columns of a table (0A000). */
+/** Finds functions because of which current releases of Postgres refuse new columns of a table (0A000). */
 export async function readRowFunctionFindings(owner: pg.ClientBase): Promise<DoctorFinding[]> {
   await owner.query("begin read only");
   try {
@@ -56,7 +56,7 @@ function toFinding(found: RowFunction): DoctorFinding {
   };
 }
 
-/** The definition with a string body, whose names are resolved at each call: all are qualified, and the search path is fixed. */
+/** Returns the definition with a string body. Its names are resolved at each call, so all are qualified and the search path is fixed. */
 function withStringBody({ definition, body, hasPath }: RowFunction): string {
   const head = definition.slice(0, definition.lastIndexOf(body)).trimEnd();
   const path = hasPath ? "" : "\n SET search_path TO ''";

@@ -28,15 +28,15 @@ type ScheduleFacts = {
   readonly name: string;
   readonly cron: string;
   readonly timeZone: string;
-  /** Why it cannot run; null if it can. */
+  /** The reason why the schedule cannot run; null if it can. */
   readonly fault: string | null;
   readonly hint: string;
-  /** Whether Postgres knows the time zone. */
+  /** True if Postgres knows the time zone. */
   readonly isZoneKnown: boolean;
-  /** The time of the last run that has ended, if it failed. */
+  /** The time of the last finished run, if it failed. */
   readonly failedAt: Date | null;
   readonly failure: string | null;
-  /** Runs of the last day. */
+  /** The skipped runs of the last day. */
   readonly skipped: number;
 };
 

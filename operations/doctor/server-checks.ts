@@ -12,9 +12,9 @@ const PUBLISHES_GENERATED_SINCE = 180_000;
 
 const REPLICATED_KINDS: readonly string[] = ["table", "partitioned table"];
 
-/** An inactive slot that retains more is reported. */
+/** The minimum size of retained WAL for which an inactive slot is reported. */
 const MAX_RETAINED_BYTES = 2 ** 30;
-/** One for the gateway, one for its successor during a restart. */
+/** The number of slots needed: one for the gateway, one for its successor during a restart. */
 const SLOTS_NEEDED = 2;
 
 /** A minor release, and the day on which it was published. */
@@ -28,12 +28,12 @@ const NEWEST_MINORS: ReadonlyMap<number, MinorRelease> = new Map([
   [17, { minor: 11, date: "2026-08-13" }],
   [18, { minor: 6, date: "2026-08-13" }],
 ]);
-/** Majors that get no more fixes, and since when. */
+/** Majors that get no more fixes, with the end of their support. */
 const ENDED_MAJORS: ReadonlyMap<number, string> = new Map([[14, "2026-11-12"]]);
-/** Of Postgres itself: forks add a suffix to the number and have releases of their own. */
+/** Matches releases of Postgres itself: forks add a suffix to the number and have releases of their own. */
 const POSTGRES_RELEASE = /^(?<major>\d+)\.(?<minor>\d+)(?: \(|$)/;
 
-/** Release, standbys, replication slots, schema change detection, and schemas that every role may create objects in. */
+/** Checks the release, standbys, replication slots, schema change detection, and schemas that every role may create objects in. */
 export function serverFindings({
   server,
   config,
@@ -71,7 +71,7 @@ function releaseFindings(release: string, embedded: boolean): DoctorFinding[] {
   return findings;
 }
 
-/** What happens to writes now, and to Realtime at a failover. */
+/** Checks what happens to writes now, and to Realtime at a failover. */
 function standbyFindings({ isStandby, standbys, slots }: DoctorFacts["server"]): DoctorFinding[] {
   if (isStandby) {
     const problem = "OWNER_DATABASE_URL is that of a standby, which takes no writes.";
@@ -89,7 +89,7 @@ function standbyFindings({ isStandby, standbys, slots }: DoctorFacts["server"]):
   return [{ kind: "advice", problem, fix }];
 }
 
-/** The function of CLAIMS_HOOK, which runs at each sign-in. */
+/** Checks the function of CLAIMS_HOOK, which runs at each sign-in. */
 function claimsHookFindings({ claimsHook }: DoctorFacts["server"]): DoctorFinding[] {
   if (!claimsHook) return [];
   const { name, role, exists, isExecutable, isRoleUsable, callers } = claimsHook;
@@ -126,7 +126,7 @@ function triggerFinding(sql: string): DoctorFinding {
   };
 }
 
-/** The default for `public` before Postgres 15. */
+/** Reports the default privilege on `public` before Postgres 15. */
 function openSchemaFinding(schema: string): DoctorFinding {
   const name = quotedName(schema);
   return {
@@ -153,7 +153,7 @@ function slotFindings({
   return [{ kind: isLost ? "advice" : "danger", problem, fix }];
 }
 
-/** A standby that is away, or one that runs and cannot follow. */
+/** Reports a standby that is away, or that runs but cannot follow. */
 function lostStandbyFinding(slot: string): DoctorFinding {
   return {
     kind: "advice",
@@ -174,7 +174,7 @@ function spareSlotFindings({ slots, senders }: DoctorFacts["server"]["spareSlots
   }));
 }
 
-/** The connections between the service and Postgres. */
+/** Checks the connections between the service and Postgres. */
 export function connectionFindings({ config, login, replication }: DoctorFacts): DoctorFinding[] {
   const findings: DoctorFinding[] = [];
   if (replication.isPooled) {
@@ -196,7 +196,7 @@ export function connectionFindings({ config, login, replication }: DoctorFacts):
   return findings;
 }
 
-/** What a router in front of Postgres does not do. */
+/** Reports the missing capabilities of a router in front of Postgres. */
 function sessionFindings(
   { isRouted, isExplicit, preparesStatements }: ConnectionCapabilities,
   { transactionMode, preparedStatements }: DoctorFacts["config"],
@@ -222,7 +222,7 @@ function sessionFindings(
   return findings;
 }
 
-/** The replicas of READ_DATABASE_URLS. With several hosts in DATABASE_URL, which change roles, the primary may be among them. */
+/** Checks the replicas of READ_DATABASE_URLS. With several hosts in DATABASE_URL, which change roles, the primary may be among them. */
 export function replicaFindings({
   replicas,
   server,
@@ -248,7 +248,7 @@ function slotCopyFindings({ host, copiesSlots }: ReplicaFacts, name: string): Do
   return [{ kind: "advice", problem, fix }];
 }
 
-/** The hosts of connection strings that have several. */
+/** Checks the hosts of connection strings that have several. */
 export function hostFindings({ hosts, server }: Pick<DoctorFacts, "hosts" | "server">): DoctorFinding[] {
   const hasKeeper = server.slots.some(({ isKeeper }) => isKeeper);
   const bySetting = Map.groupBy(hosts, ({ setting }) => setting);
@@ -295,7 +295,7 @@ function describeReplica({ host, status }: ReplicaFacts, name: string): DoctorFi
   }
 }
 
-/** Prerequisites of subscriptions to row changes. */
+/** Checks the prerequisites of subscriptions to row changes. */
 export function replicationFindings({ catalog, replication }: DoctorFacts): DoctorFinding[] {
   const tables = exposedTables(catalog);
   const partitioned = tables.filter(({ kind }) => kind === "partitioned table");
@@ -363,7 +363,7 @@ function publishedTableFindings(
   const showOldRows = {
     whole: `alter table ${name} replica identity full;`,
     "without generated columns": `${publishGenerated} alter table ${name} replica identity full;`,
-    // With `replica identity full` Postgres would reject updates of its rows.
+    // Postgres would reject updates of the table's rows under `replica identity full`.
     "in part": null,
   }[coverage];
   if (!isPublished && replication.isByHand && REPLICATED_KINDS.includes(table.kind)) {
@@ -395,7 +395,7 @@ function publishedTableFindings(
   return findings;
 }
 
-/** Which of the table's columns the publication contains, or would contain if the table were added. */
+/** Returns the part of the table's columns that the publication contains, or would contain if the table were added. */
 function publishedPart(
   { schema, name, columns }: CatalogTable,
   { published, hasGenerated }: ReplicationFacts,
@@ -403,7 +403,7 @@ function publishedPart(
 ): "whole" | "without generated columns" | "in part" {
   const publishedColumns = published?.get(`${schema}.${name}`) ?? null;
   const isMissing = ({ name, generated }: CatalogColumn) => {
-    // Before Postgres 18 generated columns cannot be published.
+    // Postgres cannot publish generated columns before version 18.
     if (generated !== null && version < PUBLISHES_GENERATED_SINCE) return false;
     if (publishedColumns !== null) return !publishedColumns.includes(name);
     return generated !== null && !(generated.kind === "stored" && hasGenerated);

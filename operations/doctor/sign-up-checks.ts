@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { DoctorFinding } from "./facts.ts";
 
-/** The hooks of accounts that the import of a Supabase project makes: triggers, with schema and name of the function as arguments. */
+/** The hooks that the import of a Supabase project makes: triggers on accounts, with schema and name of the function as arguments. */
 const MISSING_HOOKS = `
   select tgname as trigger, hook[1] as schema, hook[2] as name
   from pg_catalog.pg_trigger, pg_catalog.string_to_array(pg_catalog.encode(tgargs, 'escape'), '\\000') as hook
@@ -13,7 +13,7 @@ const MISSING_HOOKS = `
 
 type MissingHook = { readonly trigger: string; readonly schema: string; readonly name: string };
 
-/** Functions that each sign-up calls, and that do not exist. */
+/** Finds functions that each sign-up calls, and that do not exist. */
 export async function readSignUpFindings(owner: pg.ClientBase): Promise<DoctorFinding[]> {
   const { rows } = await owner.query<MissingHook>(MISSING_HOOKS);
   return rows.map(({ trigger, schema, name }) => ({

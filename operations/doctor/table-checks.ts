@@ -12,18 +12,18 @@ import { quotedName } from "#postgres/client";
 import { lacksAdministratorPolicy } from "../inspect/administrator-access.ts";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
 
-/** A call that is evaluated once per row unless it is in a sub-select. */
+/** Matches a call that is evaluated once per row unless it is in a sub-select. */
 const CALLER_FUNCTIONS = /\b(?:auth\.\w+|current_setting)\(/g;
 
 const STRUCTURED_TYPES = new Set(["json", "jsonb", "xml"]);
 const TEXT_TYPES = new Set(["text", "varchar", "bpchar", "citext", "bytea", ...STRUCTURED_TYPES]);
-/** True for the rows of this very transaction: an index could find no others. */
+/** Matches a condition that is only true for rows of the current transaction, so an index is of no use. */
 const TRANSACTION_TIME = /= (?:now\(\)|CURRENT_TIMESTAMP)|(?:now\(\)|CURRENT_TIMESTAMP) = /g;
-/** A length with an upper limit, as Postgres prints it; group 1 is the measured expression. */
+/** Matches a length with an upper limit, as Postgres prints it; group 1 is the measured expression. */
 const LIMITED_LENGTH =
   /\b(?:length|char_length|character_length|octet_length|bit_length|pg_column_size)\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\) <=? /g;
 
-/** Foreign keys and columns in policies that have no index. */
+/** Finds foreign keys, and columns in policies, without an index. */
 export function indexFindings({ catalog }: DoctorFacts): DoctorFinding[] {
   return exposedTables(catalog)
     .filter(({ kind }) => kind === "table" || kind === "partitioned table")
@@ -53,14 +53,14 @@ function policyIndexFindings(table: CatalogTable): DoctorFinding[] {
     }));
 }
 
-/** As Postgres prints it: `(author_id = …)`, `(… = author_id)`. */
+/** Searches the column in a condition as Postgres prints it: `(author_id = …)`, `(… = author_id)`. */
 function isComparedBy(column: string, expression: string): boolean {
   const printed = /^[a-z_][a-z0-9_]*$/.test(column) ? column : quotedName(column);
   const escaped = printed.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(String.raw`(?<![\w."])${escaped} = |= ${escaped}(?![\w"(])`).test(expression);
 }
 
-/** Whether an index starts with these columns, in any order. */
+/** True if an index starts with these columns, in any order. */
 function isIndexed({ indexes }: CatalogTable, columns: readonly string[]): boolean {
   return indexes.some(({ columns: indexed, predicate }) => {
     const leading = new Set(indexed.slice(0, columns.length));
@@ -76,7 +76,7 @@ function qualifiedNameOf({ schema, name }: CatalogTable): string {
   return quotedName(schema, name);
 }
 
-/** Policies that evaluate who the caller is once per row. */
+/** Finds policies that evaluate the caller's identity once per row. */
 export function policyFindings({ catalog }: DoctorFacts): DoctorFinding[] {
   return exposedTables(catalog).flatMap((table) =>
     table.policies
@@ -89,7 +89,7 @@ export function policyFindings({ catalog }: DoctorFacts): DoctorFinding[] {
   );
 }
 
-/** Tables in which administrators see and change only what policies for others allow, in Studio too. */
+/** Finds tables in which administrators see and change only the rows that policies for others allow, in Studio too. */
 export function administratorFindings({ catalog, clients }: DoctorFacts): DoctorFinding[] {
   const tables = exposedTables(catalog).filter(
     (table) =>
@@ -113,7 +113,7 @@ function isEvaluatedPerRow(expression: string | null): boolean {
   return [...expression.matchAll(CALLER_FUNCTIONS)].some(({ index }) => !isInSelect(expression.slice(0, index)));
 }
 
-/** Whether the end of the text is inside a sub-select. */
+/** True if the end of the text is inside a sub-select. */
 function isInSelect(before: string): boolean {
   const begun: boolean[] = [];
   for (const [sign] of before.matchAll(/\(\s*SELECT\b|\(|\)/g)) {
@@ -123,7 +123,7 @@ function isInSelect(before: string): boolean {
   return begun.includes(true);
 }
 
-/** Text columns without a maximum length that anonymous or signed-in callers may write. Long values make every response with the row large. */
+/** Finds text columns without a maximum length that clients may write. Long values make every response with the row large. */
 export function textBoundFindings(facts: DoctorFacts): DoctorFinding[] {
   return exposedTables(facts.catalog)
     .filter(({ kind }) => kind === "table" || kind === "partitioned table")
@@ -176,7 +176,7 @@ function isText(type: DataType): boolean {
   return base.kind === "array" ? isText(base.element) : base.kind === "base" && TEXT_TYPES.has(base.name);
 }
 
-/** Whether the type, a check or a foreign key limits its length. */
+/** True if the type, a check or a foreign key limits the length of the column. */
 function isBounded({ checks, foreignKeys }: CatalogTable, { name, type, maxLength }: CatalogColumn): boolean {
   if (maxLength !== null || domainChecks(type).some((expression) => limitsLength(expression, "VALUE"))) return true;
   return (
@@ -191,9 +191,9 @@ function domainChecks(type: DataType): string[] {
   return [...type.checks.map(({ expression }) => expression), ...domainChecks(type.over)];
 }
 
-/** Whether a check expression, as Postgres prints it, limits the length of the value. */
+/** True if a check expression, as Postgres prints it, limits the length of the value. */
 function limitsLength(expression: string, value: string): boolean {
-  // Postgres quotes names that are key words, too.
+  // Postgres also quotes names that are key words.
   const names = [value, quotedName(value)].map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   const name = String.raw`(?<![\w."])(?:${names.join("|")})(?![\w"])`;
   const isMeasured = [...expression.matchAll(LIMITED_LENGTH)].some(([, measured]) => new RegExp(name).test(measured!));
@@ -206,7 +206,7 @@ function limitsLength(expression: string, value: string): boolean {
   );
 }
 
-/** Whether the regular expression is anchored at both ends and has no unlimited repetition. */
+/** True if the regular expression is anchored at both ends and has no unlimited repetition. */
 function matchesBoundedLength(pattern: string): boolean {
   let bare = pattern.replace(/\\./g, "x").replace(/\[\^?\]?[^\]]*\]/g, "x");
   for (let before = ""; before !== bare; ) {

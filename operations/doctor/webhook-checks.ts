@@ -17,7 +17,7 @@ const READ_WEBHOOKS = `
     ), 0) as "waitingSeconds"
   from api.webhooks order by name`;
 
-/** A webhook with an older change is reported. */
+/** The minimum age of a waiting change for which its webhook is reported. */
 const LONG_WAIT_SECONDS = 3_600;
 
 type WebhookFacts = {
@@ -25,14 +25,14 @@ type WebhookFacts = {
   readonly table: string;
   readonly hasTable: boolean;
   readonly hasKey: boolean;
-  /** Why the service has stopped sending; null if it has not. */
+  /** The reason why the service has stopped sending; null if it has not. */
   readonly disabledBecause: string | null;
   readonly dead: number;
-  /** Of the oldest change that waits. */
+  /** The age of the oldest waiting change. */
   readonly waitingSeconds: number;
 };
 
-/** Webhooks that send nothing, or whose deliveries wait or have failed. */
+/** Finds webhooks that send nothing, or whose deliveries wait or have failed. */
 export async function readWebhookFindings(owner: pg.ClientBase): Promise<DoctorFinding[]> {
   if ((await queryApiSchema(owner, HAS_WEBHOOKS)).rowCount === 0) return [];
   const { rows } = await queryApiSchema<WebhookFacts>(owner, READ_WEBHOOKS);

@@ -1,15 +1,15 @@
 import { ADMIN_ROLE } from "#accounts/identity";
 import { applicablePolicies, type Catalog, type CatalogTable, hasAnyColumnPrivilege } from "#catalog";
 
-/** Conditions of policies that mention administrators. */
+/** Matches conditions of policies that mention administrators. */
 const ADMIN_CONDITION = /\bis_admin\(|'admin'/;
 type RolesAndPrivileges = Pick<Catalog, "roles" | "hasRole" | "hasPrivilege">;
 
 const CHANGES = ["insert", "update", "delete"] as const;
 
 /**
- * Whether the rows that administrators see and change depend on policies that were written for others: for reading, or for a change that
- * they have the privilege for, no policy names administrators or allows everybody everything.
+ * True if the rows that administrators see and change depend on policies that were written for others: for reading, or for a change that
+ * they have the privilege for, no policy names administrators or allows everything to everybody.
  */
 export function lacksAdministratorPolicy(catalog: RolesAndPrivileges, table: CatalogTable): boolean {
   if (table.kind !== "table" && table.kind !== "partitioned table") return false;
@@ -29,6 +29,6 @@ function isForAdministrators({ permissive, roles, using, check }: CatalogTable["
   if (!permissive) return false;
   if (roles.includes(ADMIN_ROLE)) return true;
   const conditions = [using, check].filter((condition) => condition !== null);
-  // Without a condition it permits nothing.
+  // A policy without a condition permits nothing.
   return conditions.length > 0 && conditions.every((each) => each === "true" || ADMIN_CONDITION.test(each));
 }

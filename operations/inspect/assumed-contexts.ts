@@ -15,7 +15,7 @@ type ContextConfig = Pick<Config, "schemas" | "usersAccess" | "appSettings" | "e
 type AssumedCaller = { readonly role: string; readonly claims: Claims };
 type AssumedRequest = { readonly interfaceName: InterfaceName; readonly path: string };
 
-/** The role and settings with which a request of a given caller would run: for `policies`, `why` and policy tests. */
+/** Makes the context in which a request of a given caller would run: for `policies`, `why` and policy tests. */
 export function makeAssumedContexts(
   catalog: Catalog,
   config: ContextConfig,

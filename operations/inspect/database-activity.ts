@@ -12,7 +12,7 @@ import { ApiError } from "#runtime";
 
 const MAX_SESSIONS = 200;
 const MAX_STATEMENT_LENGTH = 4_000;
-/** What an operator asks must not itself become a slow statement. */
+/** Limits an operator's query, so that it does not become a slow statement itself. */
 const LIMIT_TIME = "set local statement_timeout = '5s'";
 
 const READ_LIMITS = `
@@ -42,7 +42,7 @@ const LIST_SESSIONS = `
     and (state <> 'idle' and backend_type is distinct from 'walsender' or waits_for is not null or activity.pid in (select pg_catalog.unnest(waiting.waits_for) from waiting))
   order by waits_for is null, query_start, pid limit ${MAX_SESSIONS}`;
 
-/** What the sessions of this database do, and which locks they wait for. */
+/** Reads the activity of the sessions of this database, and the locks that they wait for. */
 export function readDatabaseActivity(asOwner: AsOwner): Promise<DatabaseActivity> {
   return inShortTransaction(asOwner, async (client) => {
     const { rows: limits } = await client.query<Pick<DatabaseActivity, "max_connections" | "sees_all">>(READ_LIMITS);
@@ -57,7 +57,7 @@ const FIND_EXTENSION = `
   where extname = 'pg_stat_statements'`;
 const MAX_STATEMENTS = 20;
 
-/** The statements that took most time, from the extension pg_stat_statements; null if it is not there or not loaded. */
+/** Reads the statements that took most time from pg_stat_statements; null if the extension is missing or not loaded. */
 export async function readStatementStatistics(asOwner: AsOwner): Promise<readonly StatementStatistics[] | null> {
   const work = async (client: pg.ClientBase) => {
     const { rows } = await client.query<{ schema: string }>(FIND_EXTENSION);
@@ -71,11 +71,11 @@ export async function readStatementStatistics(asOwner: AsOwner): Promise<readonl
       order by total_exec_time desc limit ${MAX_STATEMENTS}`);
     return statistics.rows;
   };
-  // The extension fails where it is not in shared_preload_libraries.
+  // The extension fails if it is not in shared_preload_libraries.
   return inShortTransaction(asOwner, work).catch(() => null);
 }
 
-/** The statement of a session. With `startedAt`, only the one that began then. */
+/** The statement of a session; with `startedAt`, only if it began at that time. */
 export type StatementToCancel = { readonly pid: number; readonly startedAt: string | null };
 
 export type CancelledStatement = Omit<Cancellation, "message">;
@@ -95,7 +95,7 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 
 type FoundStatement = CancelledStatement & { readonly state: string | null; readonly isMeant: boolean };
 
-/** Asks Postgres to cancel a statement of this database. `beforehand` is called when it was found. */
+/** Asks Postgres to cancel a statement of this database. Calls `beforehand` when it has found the statement. */
 export async function cancelStatement(
   asOwner: AsOwner,
   { pid, startedAt }: StatementToCancel,

@@ -44,11 +44,11 @@ const INTERNAL_SCHEMAS: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** Definitions cannot be read while a migration has locked their table. */
+/** The lock timeout. Definitions cannot be read while a migration has locked their table. */
 const LOCK_PATIENCE_MS = 2_000;
 
 type DescriptionOptions = {
-  /** The catalogue that requests are served with. */
+  /** The catalogue that serves requests. */
   readonly served: Catalog;
   /** Null for all schemas. */
   readonly schema: string | null;
@@ -67,7 +67,7 @@ export async function describeDatabase(
     client,
     async () => {
       const schemas = (await readSchemaNames(read)).filter((name) => schema === null || name === schema);
-      // Roles are described apart, since the catalogue has only those that requests can run with.
+      // Roles are described separately, since the catalogue has only those that requests can run with.
       const options: CatalogOptions = { schemas, extraSearchPath: [], loginRole: "" };
       return {
         options,
@@ -97,7 +97,7 @@ async function toDescription(
   const { database, server } = catalog;
   const schemas = [...catalog.schemas.values()];
   const grantsOf = makeGrantsParser();
-  // Projects have schemas of this name, too: that of the service has this table.
+  // Projects may have schemas of these names too; only the service's schema has this table.
   const hasVersions = (schema: string) => catalog.schemas.get(schema)?.tables.has("versions") === true;
   const isPlatformApi = (name: string) => name === "api" && hasVersions("api") && !hasVersions("content_service");
   return {
@@ -225,7 +225,7 @@ function labelsOf(type: DataType): readonly string[] | null {
 
 const NO_DETAILS = { labels: [], base_type: null, not_null: false, default: null, checks: [], attributes: [] };
 
-/** Null for the base types of extensions. */
+/** Returns null for the base types of extensions. */
 function toType(type: DataType): DescribedType | null {
   const { comment } = type;
   const named = { ...nameOf(type), comment, ...NO_DETAILS };
@@ -250,7 +250,7 @@ function attributesOf({ attributes }: CompositeType): DescribedType["attributes"
   return [...attributes.values()].map(({ name, sqlType, comment }) => ({ name, type: sqlType, comment }));
 }
 
-/** Postgres has no rows and bytes of partitioned tables. */
+/** Adds up the rows and bytes of partitions, because Postgres has none for partitioned tables. */
 function addUpPartitions(tables: readonly DescribedTable[]): DescribedTable[] {
   const children = Map.groupBy(
     tables.flatMap((table) => (table.partition_bound === null ? [] : [{ table, parent: keyOf(table.parents[0]!) }])),

@@ -10,7 +10,7 @@ const COMMANDS: Readonly<Record<Policy["command"], string>> = {
   delete: "delete",
 };
 
-/** A policy in a sentence: "authenticated may select rows where author_id is the caller's id". Conditions that have no words are quoted. */
+/** Describes a policy in a sentence: "authenticated may select rows where author_id is the caller's id". Other conditions are quoted. */
 export function describePolicy(policy: PolicyRule): string {
   const { command, permissive, roles, check } = policy;
   const callers = roles.includes("public") ? "everybody" : joinWords(roles, "and");
@@ -28,7 +28,7 @@ function describeRows(condition: string): string {
   return `rows where ${describeCondition(bare)}`;
 }
 
-/** As Postgres prints conditions: each comparison in parentheses. */
+/** Describes a condition as Postgres prints it: each comparison in parentheses. */
 export function describeCondition(condition: string): string {
   const bare = stripParentheses(condition);
   for (const [operator, word] of [
@@ -43,7 +43,7 @@ export function describeCondition(condition: string): string {
   );
 }
 
-/** "a or b" within an "and" keeps its parentheses. */
+/** Keeps the parentheses of "a or b" within an "and". */
 function describePart(part: string, word: "and" | "or"): string {
   const text = describeCondition(part);
   return word === "and" && splitOutside(stripParentheses(part), " OR ").length > 1 ? `(${text})` : text;
@@ -69,7 +69,7 @@ const COMPARISONS: readonly (readonly [operator: string, words: string])[] = [
   [" < ", "is less than"],
 ];
 
-/** Null: a side has no words. */
+/** Returns null if a side has no words. */
 function describeComparison(text: string): string | null {
   for (const [operator, words] of COMPARISONS) {
     const [left, right, ...more] = splitOutside(text, operator);
@@ -93,7 +93,7 @@ function describeOperand(text: string): string | null {
   return describeTerm(bare) ?? columnName(bare) ?? describeLiteral(bare);
 }
 
-/** Functions of the caller, which say more in words. */
+/** Functions about the caller or the time, with a description in words. */
 const TERMS: readonly (readonly [pattern: RegExp, words: (name: string) => string])[] = [
   [/^auth\.uid\(\)$/, () => "the caller's id"],
   [/^auth\.role\(\)$/, () => "the caller's role"],
@@ -116,13 +116,13 @@ function describeTerm(text: string): string | null {
   return null;
 }
 
-/** A condition that is only a column: "is_public is true". */
+/** Describes a condition that is only a column: "is_public is true". */
 function describeColumn(text: string): string | null {
   const column = columnName(text);
   return column === null ? null : `${column} is true`;
 }
 
-/** `( SELECT auth.uid() AS uid)` is evaluated once, and means the same. */
+/** Unwraps `( SELECT auth.uid() AS uid)`, which is evaluated once and means the same. */
 function unwrapSelect(text: string): string {
   return stripParentheses(/^SELECT (.+?)(?: AS (?:\w+|"[^"]+"))?$/is.exec(text)?.[1] ?? text);
 }
@@ -147,7 +147,7 @@ function literalText(text: string): string {
   return /^'(?:[^']|'')*'$/.test(bare) ? `"${bare.slice(1, -1).replaceAll("''", "'")}"` : bare;
 }
 
-/** Without the parentheses around all of it. */
+/** Removes the parentheses around the whole text. */
 function stripParentheses(text: string): string {
   let bare = text.trim();
   while (bare.startsWith("(") && closingIndex(bare) === bare.length - 1) bare = bare.slice(1, -1).trim();
@@ -177,7 +177,7 @@ function splitOutside(text: string, operator: string): string[] {
   return [...parts, text.slice(start)];
 }
 
-/** The characters that are not quoted. */
+/** Returns the characters outside quotes. */
 function* charactersOutside(text: string): Generator<{ index: number; character: string }> {
   let quote: string | null = null;
   for (let index = 0; index < text.length; index++) {

@@ -14,7 +14,7 @@ import type {
 } from "#catalog/database-description";
 import { quotedName } from "#postgres/client";
 
-/** Schemas of Postgres, also those of temporary tables. */
+/** Matches schemas of Postgres, including those of temporary tables. */
 const SYSTEM_SCHEMA = "^pg_|^information_schema$";
 
 const SCHEMA_NAMES = `select nspname as name from pg_catalog.pg_namespace where nspname !~ '${SYSTEM_SCHEMA}' order by nspname`;
@@ -211,9 +211,9 @@ export async function readSchemaNames(read: CatalogQuery): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** What the catalogue does not know of these schemas, and of the whole database. */
+/** Reads details of these schemas, and of the whole database, that are not in the catalogue. */
 export async function readDescriptionRows(read: CatalogQuery, schemas: readonly string[]) {
-  // regnamespace reads a name as SQL does.
+  // The type regnamespace parses a name like SQL does.
   const quoted = schemas.map((name) => quotedName(name));
   return {
     tables: await read<TableDetails>("table details", TABLE_DETAILS, [quoted]),

@@ -11,10 +11,10 @@ type InspectionOptions = {
   readonly signal: AbortLike;
 };
 
-/** Makes Postgres notice a closed connection during a statement. Not every system can. */
+/** Makes Postgres notice a closed connection during a statement. Not every operating system supports this. */
 const NOTICE_CLOSED_CONNECTIONS = "set client_connection_check_interval = '1s'";
 
-/** Work on connections of its own, as the login of requests and as the owner. Its statements end with the timeout, or when it is aborted. */
+/** Runs work on its own connections, as the login of requests and as the owner. Its statements end at the timeout, or when it is aborted. */
 export async function withInspectionClients<T>(
   { requestUrl, directUrl }: Pick<PostgresUrls, "requestUrl" | "directUrl">,
   { timeoutMs, signal }: InspectionOptions,
@@ -42,7 +42,7 @@ export async function withInspectionClients<T>(
   );
 }
 
-/** Work in a transaction that changes nothing, with the caller's settings. The owner keeps its role. */
+/** Runs work in a transaction that changes nothing, with the caller's settings. The owner keeps its role. */
 export async function inRolledBackTransaction<T>(
   client: pg.ClientBase,
   { role, settings }: StatementContext,
@@ -60,7 +60,7 @@ export async function inRolledBackTransaction<T>(
   }
 }
 
-/** Its plan, with the time that it took. */
+/** Returns the statement's plan, with the time that it took. */
 export async function explainStatement(client: pg.ClientBase, { text, values }: Statement): Promise<string> {
   const { rows } = await client.query<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${text}`, [...values]);
   return rows.map((row) => row["QUERY PLAN"]).join("\n");

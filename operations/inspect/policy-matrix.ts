@@ -7,15 +7,15 @@ export const VERBS = ["select", "insert", "update", "delete"] as const;
 
 const INSUFFICIENT_PRIVILEGE = "42501";
 const QUERY_CANCELED = "57014";
-/** Waiting longer for a locked table would block other sessions. */
+/** The lock timeout: a longer wait for a locked table would block other sessions. */
 const LOCK_TIMEOUT_MS = 1_000;
-/** Integrity constraints, which Postgres checks after the policies. */
+/** SQLSTATE class of integrity constraints, which Postgres checks after the policies. */
 const CONSTRAINT_VIOLATION = /^23/;
-/** Each attempt is a subtransaction; more than 64 in one transaction would slow down other sessions. */
+/** The attempts per transaction. Each is a subtransaction; more than 64 in one transaction would slow down other sessions. */
 const BATCH_SIZE = 60;
 
 /**
- * Runs the statements of each attempt with its role until one is not denied, and rolls each back. All in one statement, because a
+ * Runs the statements of each attempt with its role until one is not denied, and rolls each back. One statement runs all attempts, because a
  * round trip per setting and caller would take minutes.
  */
 const TRY_BLOCK = `do $try$
@@ -64,7 +64,7 @@ export type PolicyMatrixRow = {
   readonly verb: TableVerb;
   /** Number of rows; null if it cannot be read: an unpopulated materialized view, an unreachable foreign server. */
   readonly total: number | null;
-  /** In the same order as the contexts. */
+  /** The outcomes in the order of the contexts. */
   readonly outcomes: readonly AttemptOutcome[];
 };
 
@@ -76,7 +76,7 @@ type PolicyMatrixDependencies = {
   readonly login: pg.ClientBase;
   /** A connection as the owner, who sees every row. */
   readonly owner: pg.ClientBase;
-  /** For all contexts of a command together; 0 disables it. */
+  /** The timeout for all contexts of a command together; 0 disables it. */
   readonly timeoutMs?: number;
   /** Called before each table. */
   readonly onProgress?: (done: number, of: number) => void;
@@ -155,7 +155,7 @@ type TableVerb = (typeof VERBS)[number];
 export type AttemptOutcome =
   /** The number of rows that the statement read or changed. */
   | { readonly kind: "rows"; readonly count: number }
-  /** Privileges and policies allow it; a constraint may still have rejected the row. */
+  /** Privileges and policies allow the command; a constraint may still have rejected the row. */
   | { readonly kind: "allowed" }
   | { readonly kind: "denied" }
   /** Another error, for example of a trigger. */
@@ -171,14 +171,14 @@ type AttemptDependencies = {
   /** A connection with the login role of requests, outside a transaction. */
   readonly client: pg.ClientBase;
   readonly catalog: Catalog;
-  /** Existing rows as JSON, which inserts are made from. */
+  /** Existing rows as JSON; inserts are made from them. */
   readonly samples: readonly string[];
   readonly timeoutMs: number;
 };
 
 type TriedStatement = {
   readonly text: string;
-  /** Whether its result is a count of rows. */
+  /** True if the statement's result is a count of rows. */
   readonly counts?: boolean;
   readonly sample?: string;
 };
@@ -233,7 +233,7 @@ function toOutcome(result: AttemptResult, verb: TableVerb): AttemptOutcome {
   return verb === "insert" ? { kind: "allowed" } : { kind: "rows", count: result.reached };
 }
 
-/** The least intrusive first; the first that is not denied counts. Empty if the role lacks the privilege. */
+/** Returns the least intrusive statement first; the first that is not denied counts. Empty if the role lacks the privilege. */
 function statementsFor(
   { verb, table, context: { role } }: AccessAttempt,
   { catalog, samples }: AttemptDependencies,

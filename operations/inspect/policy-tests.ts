@@ -25,7 +25,7 @@ export type TestStatement = {
   readonly sql: string;
   readonly caller: TestCaller;
   readonly interfaceName: InterfaceName;
-  /** Null: a step, whose effects stay until the end of the file. */
+  /** The expected outcome; null for a step, whose effects stay until the end of the file. */
   readonly expectation: Expectation | null;
 };
 
@@ -118,7 +118,7 @@ function parseExpectation(words: string, line: number): Expectation {
   );
 }
 
-/** `2 rows`, `denied`, …, as they are written. */
+/** Formats an expectation as it is written: `2 rows`, `denied`, …. */
 function formatExpectation(expectation: Expectation): string {
   switch (expectation.kind) {
     case "rows":
@@ -143,7 +143,7 @@ export type PolicyTestResult = {
   readonly role: string;
   readonly user: string | null;
   readonly expected: string;
-  /** Null if it is as expected. */
+  /** The failure; null if the outcome is as expected. */
   readonly failure: string | null;
 };
 
@@ -172,7 +172,7 @@ export async function runPolicyTest(
   const { rows } = await client.query<{ isSuperuser: boolean }>(
     'select rolsuper as "isSuperuser" from pg_catalog.pg_roles where rolname = session_user',
   );
-  // As in a request, session_user is the login; only a superuser may change it.
+  // In a request, session_user is the login; only a superuser may change it here.
   const login = rows[0]!.isSuperuser ? dependencies.loginRole : null;
   await client.query("begin; set local statement_timeout = 0");
   try {
@@ -187,7 +187,7 @@ export async function runPolicyTest(
         continue;
       }
       const outcome = await tryStatement(client, statement.sql, () => becomeCaller(client, caller, login));
-      // The policies do not apply to the owner, who has the caller's claims here.
+      // Policies do not apply to the owner, so the control run uses the owner with the caller's claims.
       const control =
         outcome.kind === "rows" && outcome.count === 0 && caller.role !== null
           ? await tryStatement(client, statement.sql, () => applySettings(client, caller.context))
@@ -234,7 +234,7 @@ const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 type AccountsRow = {
   readonly hasAccounts: boolean;
-  /** Whether a table of users of the application decides who exists. */
+  /** True if a table of users of the application decides which users exist. */
   readonly belongToUsers: boolean;
 };
 
@@ -243,7 +243,7 @@ const FIND_ACCOUNTS = `
     and pg_catalog.to_regprocedure('auth.claims_of(bigint)') is not null as "hasAccounts",
     exists (select from pg_catalog.pg_constraint where conrelid = pg_catalog.to_regclass('auth.users') and contype = 'f') as "belongToUsers"`;
 
-/** The claims of a token that the user would be given now. For an id without an account, only `sub`. */
+/** Reads the claims of a token that the user would get now. For an id without an account, only `sub`. */
 async function readUserClaims(client: pg.ClientBase, name: string): Promise<Claims> {
   const { rows: found } = await client.query<AccountsRow>(FIND_ACCOUNTS);
   const { hasAccounts, belongToUsers } = found[0]!;
@@ -305,7 +305,7 @@ async function tryStatement(client: pg.ClientBase, sql: string, prepare: () => P
   try {
     await prepare();
     const { rowCount } = await client.query(sql);
-    // A request would commit.
+    // The check runs the deferred constraints, as the commit of a request would.
     await client.query("set constraints all immediate");
     return { kind: "rows", count: rowCount ?? 0 };
   } catch (error) {
@@ -316,7 +316,7 @@ async function tryStatement(client: pg.ClientBase, sql: string, prepare: () => P
   }
 }
 
-/** Insufficient privilege, and the codes of functions for callers who are not signed in or not permitted. */
+/** SQLSTATEs of insufficient privilege, and of functions for callers who are not signed in or not permitted. */
 const DENIED: readonly string[] = ["42501", "LOGIN", "NOPER"];
 
 function findFailure(expectation: Expectation, outcome: TestOutcome, control: TestOutcome | null): string | null {

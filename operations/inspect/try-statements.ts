@@ -1,19 +1,19 @@
 import { runScript, type ScriptMessage, type ScriptOutcome } from "../script/run-script.ts";
 
 const STATEMENT_TIMEOUT_MS = 60_000;
-/** Requests of others wait for as long behind a lock that this one waits for. */
+/** The lock timeout. Other requests wait this long behind a lock that this session waits for. */
 const LOCK_TIMEOUT_MS = 1_000;
 const MAX_ROWS = 20;
 const MAX_BYTES = 100_000;
 
 type TryOptions = {
-  /** The owner's. */
+  /** The connection string of the owner. */
   readonly url: string;
   readonly connectTimeoutMs: number;
   readonly signal: AbortSignal;
 };
 
-/** How each statement ended, in text. */
+/** The outcome of each statement as text. */
 type TriedStatements = { readonly text: string; readonly hasFailed: boolean };
 
 /** Runs statements in a transaction that is rolled back. */

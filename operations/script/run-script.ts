@@ -39,20 +39,20 @@ const COLUMN_TYPES = `select pg_catalog.format_type(t.oid, t.modifier),
 
 export type ScriptRequest = {
   readonly text: string;
-  /** The login that `url` names runs the statements as itself: it is the owner. */
+  /** The connection string. The login that it names runs the statements as itself, the owner, unless there is a context. */
   readonly url: string;
-  /** The role and settings of the transaction; null: the login's own. */
+  /** The role and settings of the transaction; null for the login's own. */
   readonly context: StatementContext | null;
   readonly readOnly: boolean;
-  /** Plans instead of results. */
+  /** Returns plans instead of results; null returns results. */
   readonly explain: { readonly analyze: boolean } | null;
-  /** Otherwise all changes are rolled back at the end. */
+  /** True if the changes are committed; otherwise they are rolled back at the end. */
   readonly commits: boolean;
-  /** The number of rows of each statement. */
+  /** The maximum number of rows of each statement. */
   readonly maxRows: number;
-  /** Of all rows together, and of the names and types of all columns. */
+  /** The maximum size of all rows together, and of the names and types of all columns. */
   readonly maxBytes: number;
-  /** In milliseconds; 0 is no limit. */
+  /** The timeout in milliseconds; 0 is no limit. */
   readonly statementTimeout: number;
   readonly lockTimeout: number;
   readonly connectTimeout: number;
@@ -61,7 +61,7 @@ export type ScriptRequest = {
 
 export type ScriptColumn = {
   readonly name: string;
-  /** As Postgres writes it: `character varying(20)`. */
+  /** The name as Postgres prints it: `character varying(20)`. */
   readonly type: string;
   /** `pg_type.typcategory`: N for numbers, D for dates and times, B for boolean, … */
   readonly category: string;
@@ -77,7 +77,7 @@ export type ScriptResult = Pick<LimitedResult, "rows" | "tag" | "cut"> & {
 
 /** An error or a notice of Postgres. */
 export type ScriptMessage = {
-  /** The index of its statement; null: the transaction could not begin or end. */
+  /** The index of the statement; null if the transaction could not begin or end. */
   readonly statement: number | null;
   readonly severity: string;
   readonly sqlstate: string;
@@ -99,7 +99,7 @@ export type ScriptOutcome = {
   readonly transaction: "committed" | "rolled back";
 };
 
-/** Runs the statements of a text in one transaction, on a session of their own. Rejects if none can be opened. */
+/** Runs the statements of a text in one transaction, in a separate session. Rejects if none can be opened. */
 export async function runScript(request: ScriptRequest): Promise<ScriptOutcome> {
   const script = new Script(request, splitStatements(request.text));
   const refusal = script.findRefusal();
@@ -122,7 +122,7 @@ class Script {
   #droppedNotices = 0;
   /** The index of the running statement. */
   #current: number | null = null;
-  /** Whether a lost connection leaves open what was committed. */
+  /** True if it is unknown after a lost connection whether changes were committed. */
   #mayBeDone = false;
 
   constructor(request: ScriptRequest, statements: readonly SqlStatement[]) {
@@ -136,7 +136,7 @@ class Script {
     this.#session?.abandon().catch(() => {});
   };
 
-  /** The first statement that cannot be run here. */
+  /** Returns the error of the first statement that cannot be run here. */
   findRefusal(): ScriptMessage | null {
     for (const [index, { start, sql }] of this.#statements.entries()) {
       const refused = REFUSED_COMMANDS.find(([pattern]) => pattern.test(sql));
@@ -173,7 +173,7 @@ class Script {
       this.#collectNotices();
       return this.outcome(this.#toMessage(error), false);
     } finally {
-      // Rolls back what was not committed.
+      // Rolls back uncommitted changes.
       await session.close();
     }
   }
@@ -188,7 +188,7 @@ class Script {
     };
   }
 
-  /** Returns whether it was committed. */
+  /** Runs all statements; returns true if they were committed. */
   async #runAll(session: ScriptSession): Promise<boolean> {
     const isAlone = this.#isAlone();
     for (const step of this.#opening(isAlone)) await this.#runOwn(step);
@@ -202,14 +202,14 @@ class Script {
     if (isAlone) return true;
     this.#mayBeDone = true;
     const { commits, explain } = this.#request;
-    // What a commit would check.
+    // Checks the constraints that a commit would check.
     if (!commits && !explain) await this.#runOwn({ text: "set constraints all immediate", values: [] });
     await this.#runOwn({ text: commits ? "commit" : "rollback", values: [] });
     this.#collectNotices();
     return commits;
   }
 
-  /** One statement as the owner is no transaction block, which VACUUM, CREATE INDEX CONCURRENTLY and procedures that commit require. */
+  /** True if one statement runs as the owner without a transaction block, as VACUUM, CREATE INDEX CONCURRENTLY and procedures that commit require. */
   #isAlone(): boolean {
     const { context, readOnly, commits } = this.#request;
     return this.#statements.length === 1 && context === null && !readOnly && commits;

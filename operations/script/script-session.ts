@@ -13,7 +13,7 @@ import { type MemoryAllowance, MessageEncoder, openPostgresSocket, type Postgres
 import type { ResultRow, Statement } from "#postgres/statement";
 
 const APPLICATION_NAME = "content-service sql";
-/** How many rows the server may send before it is known whether their bytes are still wanted. */
+/** The number of rows that the server may send before the session decides if it still wants more bytes. */
 const ROWS_PER_EXECUTE = 200;
 export const MAX_NOTICES = 100;
 const MAX_NOTICE_BYTES = 16 * 1024;
@@ -22,13 +22,13 @@ const NOT_SUPPORTED = "0A000";
 /** SQLSTATE program_limit_exceeded. */
 const LIMIT_EXCEEDED = "54000";
 
-/** From the server: the client is to send, or to receive, the rows of COPY. */
+/** Messages of the server about COPY: the client has to send, or to receive, rows. */
 const COPY_MESSAGES: ReadonlySet<string> = new Set(["G", "H", "W"]);
 
 export type ResultLimits = {
   readonly rows: number;
   readonly memory: MemoryAllowance;
-  /** For the names and types of columns. */
+  /** The allowance for the names and types of columns. */
   readonly columns: MemoryAllowance;
 };
 
@@ -36,13 +36,13 @@ export type LimitedResult = {
   /** Null if the statement returns no rows. */
   readonly fields: readonly ResultField[] | null;
   readonly rows: readonly ResultRow[];
-  /** `INSERT 0 1`; null if not all rows were read. */
+  /** The command tag, for example `INSERT 0 1`; null if not all rows were read. */
   readonly tag: string | null;
-  /** The limit that was reached; rows behind it are missing. */
+  /** The limit that was reached; the rows after it are missing. */
   readonly cut: "rows" | "bytes" | null;
 };
 
-/** A session of its own for statements that somebody has written, which may leave settings, locks and temporary tables behind. */
+/** A separate session for statements of administrators, which may leave settings, locks and temporary tables behind. */
 export class ScriptSession {
   readonly #socket: PostgresSocket;
   readonly #outbox = new MessageEncoder();
@@ -64,7 +64,7 @@ export class ScriptSession {
     return new ScriptSession(await openPostgresSocket({ url, applicationName: APPLICATION_NAME, connectTimeout }));
   }
 
-  /** Runs one statement. The server stops at the limit of rows; one that changes rows is always completed. */
+  /** Runs one statement. The server stops at the limit of rows, but always completes a statement that changes rows. */
   run(statement: Statement, limits: ResultLimits): Promise<LimitedResult> {
     return new Promise((resolve, reject) => {
       if (this.#lost) return reject(this.#lost);
@@ -78,7 +78,7 @@ export class ScriptSession {
     });
   }
 
-  /** What the server has reported since the last call. */
+  /** Returns the notices of the server since the last call. */
   takeNotices(): { readonly notices: readonly pg.DatabaseError[]; readonly dropped: number } {
     const taken = { notices: this.#notices, dropped: this.#droppedNotices };
     this.#notices = [];
@@ -86,7 +86,7 @@ export class ScriptSession {
     return taken;
   }
 
-  /** Cancels the running statement, and ends the session: what it did is rolled back. */
+  /** Cancels the running statement and ends the session, which rolls back its changes. */
   async abandon(): Promise<void> {
     try {
       if (this.#running) await this.#socket.cancel();
@@ -199,7 +199,7 @@ class StatementCollector {
     this.#callbacks = callbacks;
   }
 
-  /** One more than the limit shows whether there are more. */
+  /** Asks for one row more than the limit, to find out if there are more. */
   get nextRows(): number {
     return Math.min(ROWS_PER_EXECUTE, this.#limits.rows + 1 - this.#rows.length);
   }
@@ -225,7 +225,7 @@ class StatementCollector {
     if (owned || this.admits(end - start)) this.#rows.push(readRow(buffer, start, end));
   }
 
-  /** That of SELECT counts the rows since the last Execute only. */
+  /** Replaces the tag of SELECT, which counts the rows since the last Execute only. */
   complete(tag: string): void {
     this.#tag = tag.replace(/^SELECT \d+$/, () => `SELECT ${this.#rows.length}`);
   }

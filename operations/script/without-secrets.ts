@@ -3,7 +3,7 @@ import { splitStatements } from "#migrate";
 const SECRET_NAMES = /passw|passphrase|secret|token|api_?key|private_?key|credential|crypt|:\/\/[^\s/'"]*:[^\s/'"]*@/i;
 const FIRST_LITERAL = /(?:\b[eubx]&?)?'|\$\w*\$/i;
 
-/** The statements for a log. Of those that seem to contain a secret, everything from the first literal on is left out. */
+/** Returns the statements for a log. Cuts a statement that seems to contain a secret at its first literal. */
 export function withoutSecrets(script: string): string {
   return splitStatements(script)
     .map(({ sql }) => {
@@ -13,7 +13,7 @@ export function withoutSecrets(script: string): string {
     .join(";\n");
 }
 
-/** The same, cut to a length. Half of a character at the end would be no text that Postgres stores. */
+/** Returns the same text, cut to a length. Replaces half of a character at the end, because Postgres does not store it. */
 export function toLoggedSql(script: string, maxLength: number): string {
   return withoutSecrets(script).slice(0, maxLength).toWellFormed();
 }
