@@ -49,9 +49,9 @@ export type IsolationLevel = keyof typeof BEGIN_ISOLATED;
 
 export type StatementLimits = {
   readonly readOnly: boolean;
-  /** In milliseconds; the role's own setting overrides it. */
+  /** The timeout in milliseconds; the role's own setting overrides it. */
   readonly statementTimeout: number;
-  /** In milliseconds. Applies if the statement has no time limit of its own; the role's own setting overrides it. */
+  /** The timeout in milliseconds. Applies if the statement has no time limit of its own; the role's own setting overrides it. */
   readonly lockTimeout: number;
   /** Overrides every other statement timeout. */
   readonly timeoutMs: number | undefined;

@@ -134,7 +134,7 @@ export function isQueryCanceled(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === "57014";
 }
 
-/** For reads and rolled-back statements: nothing was committed. */
+/** The error for reads and rolled-back statements: nothing was committed. */
 export function responseTooLarge(limit: number, hint = REDUCE_RESPONSE_HINT): ApiError {
   return new ApiError("invalid", "ANSWER_TOO_LARGE", `The answer would be larger than ${limit} bytes.`, {
     details: "Nothing was changed.",
