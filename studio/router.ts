@@ -3,7 +3,7 @@ import { makeStore, useStore } from "./store.ts";
 
 export const ROOT = "/studio";
 
-/** The part of the address that is the state of Studio. */
+/** The part of the address that holds the state of Studio. */
 export type Location = { readonly path: string; readonly query: string };
 
 export const location = makeStore<Location>(readLocation());
@@ -23,7 +23,7 @@ export function useSegments(): readonly string[] {
   return path.slice(ROOT.length).split("/").filter(Boolean).map(decodeSegment);
 }
 
-/** A segment that is no encoded text is kept: there is nothing of that name. */
+/** Keeps a segment that is not valid encoding: no object has such a name. */
 function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -32,7 +32,7 @@ function decodeSegment(segment: string): string {
   }
 }
 
-/** One parameter of the query string, and the function that changes it; null removes it. */
+/** Returns a parameter of the query string, and the function that changes it; null removes it. */
 export function useSearchParameter(
   name: string,
 ): [string | null, (value: string | null, options?: NavigateOptions) => void] {
@@ -54,7 +54,7 @@ export function setSearchParameter(name: string, value: string | null, options?:
   navigate(text === "" ? path : `${path}?${text}`, options);
 }
 
-/** `/studio` and segments, each encoded: pathTo("tables", "public", "films"). */
+/** Builds a path of `/studio` and segments, each encoded: pathTo("tables", "public", "films"). */
 export function pathTo(...segments: readonly string[]): string {
   return [ROOT, ...segments.map(encodeURIComponent)].join("/");
 }

@@ -1,6 +1,6 @@
 export type QualifiedName = { readonly schema: string; readonly name: string };
 
-/** An identifier. */
+/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
@@ -22,17 +22,17 @@ const KEYWORDS = new Set(
   xmlparse xmlpi xmlroot xmlserialize xmltable`.split(/\s+/),
 );
 
-/** An identifier, quoted only where it must be, as in definitions that Postgres writes. */
+/** Returns an identifier, quoted only if necessary, as in definitions that Postgres prints. */
 export function identifier(name: string): string {
   return PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quoteName(name);
 }
 
-/** `public.notes`, `public."order"`. */
+/** Returns `public.notes`, `public."order"`. */
 export function identifierOf({ schema, name }: QualifiedName): string {
   return `${identifier(schema)}.${identifier(name)}`;
 }
 
-/** PUBLIC is a keyword. */
+/** Returns the name of a role; PUBLIC is a keyword. */
 export function identifierOfRole(role: string): string {
   return role === "public" ? "public" : identifier(role);
 }
@@ -41,28 +41,28 @@ export function quoteNames(names: readonly string[]): string {
   return names.map(quoteName).join(", ");
 }
 
-/** `"public"."notes"`. */
+/** Returns `"public"."notes"`. */
 export function quoteTable({ schema, name }: QualifiedName): string {
   return `${quoteName(schema)}.${quoteName(name)}`;
 }
 
-/** A role; PUBLIC is a keyword. */
+/** Quotes a role; PUBLIC is a keyword. */
 export function quoteRole(role: string): string {
   return role === "public" ? "public" : quoteName(role);
 }
 
-/** A text value, whatever `standard_conforming_strings` is. */
+/** Quotes a text value, valid for either `standard_conforming_strings`. */
 export function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`;
   return text.includes("\\") ? `e${quoted.replaceAll("\\", "\\\\")}` : quoted;
 }
 
-/** A text value, or null if it is empty. */
+/** Quotes a text value; returns null if it is empty. */
 export function quoteOptional(text: string): string {
   return text.trim() === "" ? "null" : quoteText(text.trim());
 }
 
-/** The name of a table as a text, as `to_regclass` takes it. */
+/** Returns the name of a table as a text for `to_regclass`. */
 export function tableText(table: QualifiedName): string {
   return quoteText(quoteTable(table));
 }
@@ -74,7 +74,7 @@ export function onlyIf(condition: string, statement: string): string {
   return `do ${tag} ${body} ${tag};`;
 }
 
-/** Runs the statement; an object of this name that exists already is no error. */
+/** Runs the statement; an existing object of this name is no error. */
 export function unlessExists(statement: string): string {
   const body = `begin\n  ${statement}\nexception when duplicate_object then null;\nend`;
   const tag = unusedTag(body);
@@ -88,7 +88,7 @@ function unusedTag(body: string): string {
   }
 }
 
-/** An expression that was typed: without the semicolon that ends it, and without a comment that would hide what follows. */
+/** Cleans a typed expression: removes the semicolon at its end, and keeps a comment from hiding the following SQL. */
 export function expression(text: string): string {
   const trimmed = text.trim().replace(/;+$/, "").trim();
   return trimmed.includes("--") ? `${trimmed}\n` : trimmed;
@@ -97,7 +97,7 @@ export function expression(text: string): string {
 /** The first line of a migration whose one statement refuses a transaction. */
 export const NO_TRANSACTION = "--! no-transaction\n";
 
-/** A name made of parts, such as `notes_author_id_fkey`. */
+/** Joins parts to a name, such as `notes_author_id_fkey`. */
 export function joinName(...parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join("_");
 }

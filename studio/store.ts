@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 export type Store<Value> = {
   get(): Value;
   set(value: Value): void;
-  /** Calls the listener after each change; returns the function that ends this. */
+  /** Calls the listener after each change; returns the function that unsubscribes. */
   subscribe(listener: (value: Value) => void): () => void;
 };
 
@@ -25,7 +25,7 @@ export function makeStore<Value>(initial: Value): Store<Value> {
   };
 }
 
-/** The value of a store; the component is rendered again when it changes. */
+/** Returns the value of a store; the component is rendered again when it changes. */
 export function useStore<Value>(store: Store<Value>): Value {
   const [value, setValue] = useState(() => ({ of: store.get() }));
   useEffect(() => {

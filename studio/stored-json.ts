@@ -1,4 +1,4 @@
-/** What the browser keeps under the key; null where it keeps nothing, or something else. */
+/** Reads the value that the browser stores under the key; null if it stores nothing, or something else. */
 export function readStoredJson<Value>(key: string, isExpected: (stored: unknown) => stored is Value): Value | null {
   try {
     const stored: unknown = JSON.parse(localStorage.getItem(key) ?? "null");
@@ -8,13 +8,13 @@ export function readStoredJson<Value>(key: string, isExpected: (stored: unknown)
   }
 }
 
-/** Null removes it. What does not fit, or may not be stored, lasts until the page is left. */
+/** Stores a value; null removes it. A value that does not fit, or may not be stored, lasts until the page is left. */
 export function writeStoredJson(key: string, value: unknown): void {
   try {
     if (value === null) localStorage.removeItem(key);
     else localStorage.setItem(key, JSON.stringify(value));
   } catch {
-    // The storage is full, or forbidden.
+    // The storage is full or forbidden.
   }
 }
 

@@ -9,12 +9,12 @@ import type {
 import { adminCall } from "../api/admin.ts";
 import { pathTo } from "../router.ts";
 
-/** A role with claims, or a user with those of the account. */
+/** A role with claims, or a user with the claims of the account. */
 export type TriedAs = { readonly role: string; readonly claims?: object } | { readonly user: string };
 
 export type MatrixRequest = { readonly users: readonly string[]; readonly after: string | null };
 
-/** All roles that requests may take, and these users. */
+/** Reads a page of the matrix for all roles that requests may take, and for these users. */
 export function readMatrixPage({ users, after }: MatrixRequest, signal: AbortSignal): Promise<MatrixPage> {
   const query = new URLSearchParams([
     ...users.map((user) => ["user", user]),
@@ -43,7 +43,7 @@ export async function readFindings(comparesMigrations: boolean, signal: AbortSig
   return (await adminCall<FindingList>(`GET /doctor${query}`, { signal })).findings;
 }
 
-/** Longer values do not fit into an address: the page then explains what can be said without them. */
+/** The maximum length of values in an address; for longer ones the page explains the request without them. */
 const MAX_VALUES_LENGTH = 2_000;
 
 export type LinkedWrite = {

@@ -13,7 +13,7 @@ const TABS = [
   { name: "doctor", title: texts.access.tabs.doctor, content: Findings },
 ];
 
-/** Who may do what, and why. */
+/** The page of privileges and policies, and of their explanations. */
 export function AccessPage() {
   const [name, setName] = useSearchParameter("tab");
   const { name: current, content } = TABS.find((tab) => tab.name === name) ?? TABS[0]!;

@@ -14,7 +14,7 @@ import { readFindings } from "./access-api.ts";
 const words = texts.access.doctor;
 const BADGES: Readonly<Record<Finding["kind"], string>> = { danger: "danger", advice: "", slow: "warning" };
 
-/** What `npm run doctor` finds, with SQL that can be applied. */
+/** The findings of `npm run doctor`, with SQL that can be applied. */
 export function Findings() {
   const [comparesMigrations, setComparing] = useState(false);
   const { value, error, isLoading, reload } = useLoaded(

@@ -17,7 +17,7 @@ export type ChosenCell = {
 
 const words = texts.access.outcome;
 
-/** Why a caller may or may not use a command: policies in words and SQL, and missing grants. */
+/** Explains why a caller may or may not use a command: policies in words and SQL, and missing grants. */
 export function OutcomeDialog({ cell, onClose }: { readonly cell: ChosenCell; readonly onClose: () => void }) {
   const { table, command, caller, outcome } = cell;
   const policies = table.policies.filter(({ name }) => outcome.policies?.includes(name));
@@ -43,7 +43,7 @@ function summaryOf({ table, outcome }: ChosenCell): string {
   return outcome.kind === "failed" ? words.failed(outcome.code ?? "") : words.byPolicies;
 }
 
-/** The SQL that gives what a role lacks, which can be applied. */
+/** The SQL that grants the missing privileges of a role; it can be applied. */
 export function MissingGrants({ grants }: { readonly grants: readonly string[] }) {
   const [isApplying, setApplying] = useState(false);
   if (grants.length === 0) return null;

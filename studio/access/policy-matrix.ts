@@ -15,7 +15,7 @@ type Matrix = Pick<MatrixPage, "callers" | "table_count"> & { readonly tables: r
 
 const words = texts.access.matrix;
 
-/** What each role may do with each table, tried for real. */
+/** The outcome of each command on each table for each role, from real trials. */
 export function PolicyMatrix() {
   const [users, setUsers] = useState<readonly FoundUser[]>([]);
   const { matrix, error, isRunning, run, stop } = useMatrix();
@@ -54,7 +54,7 @@ function MatrixProgress({ matrix, isRunning }: { readonly matrix: Matrix | null;
   `;
 }
 
-/** The tables arrive page by page; leaving the part cancels what runs. */
+/** Loads the tables page by page; leaving the tab cancels the running request. */
 function useMatrix() {
   const [matrix, setMatrix] = useState<Matrix | null>(null);
   const [error, setError] = useState<Error | null>(null);
@@ -146,7 +146,7 @@ function callerName({ role, user, name }: TriedCaller): string {
   return user === null ? role : (name ?? user);
 }
 
-/** Green: all of it; red: nothing of it. */
+/** Returns the colour of an outcome: green for all rows, red for none. */
 function verdictOf({ kind, count }: TriedOutcome, total: number | null): "good" | "part" | "bad" | "unknown" {
   if (kind === "denied") return "bad";
   if (kind === "allowed") return "good";

@@ -17,12 +17,12 @@ import { MissingGrants, PolicyList } from "./outcome-dialog.ts";
 
 const words = texts.access.why;
 
-/** Null: a read. */
+/** Returns null for a read. */
 export function parseWriteCommand(text: string | null): WriteCommand | null {
   return text === "insert" || text === "update" || text === "delete" ? text : null;
 }
 
-/** The written columns in the address of the page; null if there are none, or if somebody has changed them. */
+/** Parses the written columns in the address of the page; null if there are none, or if somebody has changed them. */
 export function parseWrittenValues(text: string | null): object | null {
   try {
     const value: unknown = JSON.parse(text ?? "null");
@@ -32,7 +32,7 @@ export function parseWrittenValues(text: string | null): object | null {
   }
 }
 
-/** Which privileges and policies let a caller write rows, or refuse it. */
+/** Explains which privileges and policies let a caller write rows, or refuse it. */
 export function ExplainedWrite(request: WhyWriteRequest) {
   const { value, error, isLoading } = useLoaded((signal) => explainWrite(request, signal), [JSON.stringify(request)]);
   if (error) return html`<${Notice} kind="error" error=${error} />`;
@@ -75,7 +75,7 @@ function WriteDetails({ explanation, request: { command, values } }: WriteDetail
   `;
 }
 
-/** Each check that decides about each row, with its policies. */
+/** The checks that decide about each row, with their policies. */
 function CheckedRows({ explanation: { rows, policies } }: { readonly explanation: WritesExplanation }) {
   const checked = rows.flatMap(({ key, checks }) => {
     const name = Object.entries(key).map(([column, value]) => `${column} = ${value}`);

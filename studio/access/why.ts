@@ -20,10 +20,10 @@ import { MissingGrants, PolicyList } from "./outcome-dialog.ts";
 import { ExplainedWrite, PolicyResult, parseWriteCommand, parseWrittenValues } from "./why-write.ts";
 
 const words = texts.access.why;
-/** The caller of "View as", as a choice beside the roles. */
+/** The choice of the caller of "View as", beside the roles. */
 const VIEWED = "";
 
-/** Which rows of a request a caller does not see, and which policies hide them. */
+/** Explains which rows of a request a caller does not see, and which policies hide them. */
 export function Why() {
   const [path, setPath] = useSearchParameter("path");
   const [schema] = useSearchParameter("schema");
@@ -57,7 +57,7 @@ export function Why() {
   `;
 }
 
-/** The chosen role, or the caller of "View as". */
+/** Returns the chosen role, or the caller of "View as". */
 function useCaller(chosen: string | null) {
   const { value: catalog } = useCatalog();
   const state = useStore(sessionState);

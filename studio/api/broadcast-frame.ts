@@ -5,7 +5,7 @@ const BROADCAST_KIND = 4;
 const HEADER_BYTES = 5;
 const JSON_ENCODING = 1;
 
-/** `04 0e 02 00 01 | "realtime:room1" "hi" {"a":1}`; null: another kind of frame. */
+/** Decodes `04 0e 02 00 01 | "realtime:room1" "hi" {"a":1}`; null for another kind of frame. */
 export function decodeBroadcastFrame(data: ArrayBuffer): BroadcastFrame | null {
   const bytes = new Uint8Array(data);
   const [kind, topicLength = 0, eventLength = 0, metadataLength = 0, encoding] = bytes;

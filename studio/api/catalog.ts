@@ -27,7 +27,7 @@ export type {
   DescribedType,
 } from "../../catalog/database-description.ts";
 
-/** The parts of `GET /admin/v1/catalog` that say what a role may do. */
+/** The parts of `GET /admin/v1/catalog` with the privileges of a role. */
 type Privileges = Pick<DatabaseDescription, "roles" | "schemas">;
 
 export function findTable(
@@ -51,7 +51,7 @@ export function readableComment(comment: string | null): string | null {
   return comment?.replace(/^(?:@[a-z]\w*(?:[^\S\n][^\n]*)?(?:\n|$))+/i, "").trim() || null;
 }
 
-/** A key of maps and lists. */
+/** Returns a key for maps and lists. */
 export function nameKey({ schema, name }: DescribedName): string {
   return JSON.stringify([schema, name]);
 }
@@ -63,7 +63,7 @@ export function referencesTo({ tables }: Pick<DatabaseDescription, "tables">, na
   );
 }
 
-/** As `has_table_privilege`, or `has_column_privilege` for a column; includes `usage` of the schema. */
+/** Works like `has_table_privilege`, or `has_column_privilege` for a column; includes `usage` of the schema. */
 export function hasPrivilege(
   catalog: Privileges,
   role: string,
@@ -86,7 +86,7 @@ function isGranted(grants: readonly DescribedGrant[], inherits: readonly string[
   );
 }
 
-/** Whether the role may use what is in the schema, as far as it has privileges there. */
+/** True if the role may use the schema. */
 export function hasUsage(catalog: Privileges, role: string, schema: string): boolean {
   const found = catalog.roles.find(({ name }) => name === role);
   if (!found) return false;
@@ -95,7 +95,7 @@ export function hasUsage(catalog: Privileges, role: string, schema: string): boo
   return isGranted(grants, found.inherits, "usage");
 }
 
-/** Whether the role may use the command on at least one column. */
+/** True if the role may use the command on at least one column. */
 export function hasPrivilegeOnAny(
   catalog: Privileges,
   role: string,
@@ -127,7 +127,7 @@ export function requestRoles({ roles }: Pick<DatabaseDescription, "roles">): rea
 
 const NATURAL_ORDER = new Intl.Collator("en", { numeric: true });
 
-/** Lists show t2 before t10. */
+/** Sorts names so that lists show t2 before t10. */
 export function inNaturalOrder(catalog: DatabaseDescription): DatabaseDescription {
   const compare = (one: DescribedName, other: DescribedName) =>
     NATURAL_ORDER.compare(one.schema, other.schema) || NATURAL_ORDER.compare(one.name, other.name);

@@ -4,7 +4,7 @@ import { currentToken, renewSession, viewedToken } from "./session.ts";
 export { isAborted, ServiceError } from "./http.ts";
 
 export type ServiceRequest = HttpRequest & {
-  /** Whose token is sent: of the administrator, or of the caller of "View as". By default that of the path. */
+  /** The caller whose token is sent: the administrator, or the caller of "View as". The default depends on the path. */
   readonly as?: "administrator" | "viewed";
 };
 
@@ -16,7 +16,7 @@ export async function request(path: string, options: ServiceRequest = {}): Promi
   try {
     return await sendRequest(path, { ...options, token: tokenFor(path, options) });
   } catch (error) {
-    // The token of a page that slept has expired.
+    // The token may have expired while the page slept.
     if (!(error instanceof ServiceError && error.status === 401)) throw error;
     await renewSession();
     return sendRequest(path, { ...options, token: tokenFor(path, options) });

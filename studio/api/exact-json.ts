@@ -1,4 +1,4 @@
-// Part of ES2026; TypeScript does not describe it yet.
+// The third parameter is part of ES2026; TypeScript does not describe it yet.
 type SourceReviver = (key: string, value: unknown, context?: { readonly source?: string }) => unknown;
 type JsonWithSource = {
   parse(text: string, reviver: SourceReviver): unknown;
@@ -6,7 +6,7 @@ type JsonWithSource = {
 };
 const jsonWithSource = JSON as unknown as JsonWithSource;
 
-/** Parses JSON with numbers as texts: the digits of bigint and numeric would be rounded. */
+/** Parses JSON with numbers as texts, because bigint and numeric would lose digits. */
 export function parseWithNumberTexts(text: string): unknown {
   return jsonWithSource.parse(text, (_key, value, context) =>
     typeof value === "number" ? (context?.source ?? String(value)) : value,

@@ -1,4 +1,4 @@
-/** Names that are parameters of the table interface: a column of such a name is written in quotes. */
+/** Names that are parameters of the table interface: a column with such a name is quoted. */
 const PARAMETERS = new Set([
   "select",
   "order",
@@ -12,13 +12,13 @@ const PARAMETERS = new Set([
   "not",
 ]);
 
-/** A column's name in `select`, `order` and the names of filters. */
+/** Quotes a column's name for `select`, `order` and the names of filters. */
 export function quoteField(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !PARAMETERS.has(name)) return name;
   return `"${name.replace(/["\\]/g, "\\$&")}"`;
 }
 
-/** A value inside `or=(…)` and `in.(…)`. */
+/** Quotes a value inside `or=(…)` and `in.(…)`. */
 export function quoteValue(value: string): string {
   return `"${value.replace(/["\\]/g, "\\$&")}"`;
 }

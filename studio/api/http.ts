@@ -1,7 +1,7 @@
 /** An error response of the service, or no response. */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
-  /** 0: there was no response; 401: no token, or one that is refused, on every interface. */
+  /** 0 if there was no response; 401 if there was no token, or a refused one, on every interface. */
   readonly status: number;
   readonly code: string;
   readonly hint: string | null;
@@ -26,19 +26,19 @@ type ErrorBody = {
 export type HttpRequest = {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** An object is sent as JSON; a text or a file as it is. */
+  /** The body: an object is sent as JSON; a text or a file is sent unchanged. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
 };
 
 export type SentRequest = HttpRequest & {
-  /** Null: without credentials. */
+  /** The token; null sends no credentials. */
   readonly token: string | null;
-  /** Only where a session is made from the cookie of the sign-in pages. */
+  /** True only if a session is made from the cookie of the sign-in pages. */
   readonly withCookie?: boolean;
 };
 
-/** Paths that want the token as an API key too. */
+/** Paths that require the token as an API key too. */
 const KEYED = /^\/(rest|auth|realtime|storage)\/v1\//;
 
 /** Sends a request to this service. Throws ServiceError for a status of 400 or more, and AbortError when aborted. */
@@ -48,7 +48,7 @@ export async function sendRequest(path: string, request: SentRequest): Promise<R
   return response;
 }
 
-/** As `sendRequest`, but any status is a result. */
+/** Works like `sendRequest`, but returns responses of any status. */
 export async function fetchResponse(path: string, request: SentRequest): Promise<Response> {
   const { method = "GET", body, signal, token, withCookie = false } = request;
   const headers = new Headers(request.headers);
@@ -95,7 +95,7 @@ function parseObject(text: string): Record<string, unknown> {
   }
 }
 
-/** Of the faults of single fields. */
+/** The messages for invalid fields, one per line; null if there are none. */
 function fieldTexts(details: unknown): string | null {
   if (!Array.isArray(details) || details.length === 0 || !details.every(isFieldFault)) return null;
   return details.map(({ field, message }) => `${field}: ${message}`).join("\n");

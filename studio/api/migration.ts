@@ -5,12 +5,12 @@ export function readMigrationState(signal: AbortSignal): Promise<MigrationStatus
   return adminCall<MigrationStatus>("GET /migration", { signal });
 }
 
-/** Changes nothing. */
+/** Tries a change in a dry run, which changes nothing. */
 export function tryChange(sql: string, counted?: RowsToCount): Promise<DryRunResult | FailedSql> {
   return adminCall<DryRunResult | FailedSql>("POST /migration", { body: { sql, dry_run: true, count_rows: counted } });
 }
 
-/** The name becomes part of the file's. */
+/** Applies a change. The name becomes part of the file's name. */
 export function applyChange(sql: string, name: string): Promise<AppliedSql | FailedSql> {
   return adminCall<AppliedSql | FailedSql>("POST /migration", { body: { sql, name } });
 }

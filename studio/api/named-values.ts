@@ -1,9 +1,9 @@
-/** Values by names that somebody else chose, such as those of columns: `constructor` and `__proto__` are names like others. */
+/** Returns a record without a prototype, for names such as those of columns: a column may be named `constructor` or `__proto__`. */
 export function emptyNamedValues<Value>(): Record<string, Value> {
   return Object.create(null) as Record<string, Value>;
 }
 
-/** The value that was given to the name. */
+/** Returns the value of the name, if the record has its own. */
 export function valueNamed<Value>(values: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(values, name) ? values[name] : undefined;
 }

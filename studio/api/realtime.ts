@@ -2,17 +2,17 @@ import { decodeBroadcastFrame } from "./broadcast-frame.ts";
 import { parseWithNumberTexts } from "./exact-json.ts";
 import { sessionState, viewedCaller, viewedToken } from "./session.ts";
 
-/** What a channel is subscribed to: https://supabase.com/docs/guides/realtime/postgres-changes, with our `select`. */
+/** A subscription to row changes: https://supabase.com/docs/guides/realtime/postgres-changes, with our `select`. */
 export type ChangeSubscription = {
   readonly event: "*" | "INSERT" | "UPDATE" | "DELETE";
   readonly schema: string;
   readonly table: string;
   readonly filter?: string;
-  /** These columns and the key; an empty list: only the key. */
+  /** The columns to receive besides the key; an empty list selects only the key. */
   readonly select?: readonly string[];
 };
 
-/** Numbers are texts, so that they keep their digits. */
+/** A row change. Its numbers are texts, so that they keep their digits. */
 export type ReceivedChange = {
   readonly type: "INSERT" | "UPDATE" | "DELETE";
   readonly schema: string;
@@ -26,24 +26,24 @@ export type ReceivedChange = {
 export type ChannelStatus =
   | { readonly state: "joining" }
   | { readonly state: "joined" }
-  /** Joined, but these changes are not delivered. */
+  /** The channel is joined, but these changes are not delivered. */
   | { readonly state: "refused"; readonly reason: string }
-  /** It is joined again later: changes may have been missed. */
+  /** The channel is joined again later; changes may have been missed. */
   | { readonly state: "interrupted"; readonly reason: string | null };
 
 export type ChannelHandlers = {
   readonly onChange?: (change: ReceivedChange) => void;
   readonly onStatus?: (status: ChannelStatus) => void;
-  /** Any message of the channel, as it was received. */
+  /** Called for each message of the channel, as it was received. */
   readonly onMessage?: (event: string, payload: unknown) => void;
 };
 
 export type RealtimeOptions = {
-  /** `ws:` or `wss:`, without a path. */
+  /** The address of the server with `ws:` or `wss:`, without a path. */
   readonly address: string;
-  /** The token of the caller. Null: nobody is signed in, and no socket is opened. */
+  /** Returns the token of the caller. Null if nobody is signed in; then no socket is opened. */
   readonly token: () => string | null;
-  /** The time until the next attempt to connect or to join, after that many have failed. */
+  /** Returns the time until the next attempt to connect or to join, after this number of failures. */
   readonly retryDelay?: (failures: number) => number;
 };
 
@@ -53,7 +53,7 @@ type Timer = ReturnType<typeof setTimeout>;
 const HEARTBEAT_MS = 25_000;
 const defaultRetryDelay = (failures: number) => Math.min(1000 * 2 ** failures, 30_000);
 
-/** A channel that clients choose: https://supabase.com/docs/guides/realtime/protocol. */
+/** The options of a channel that clients choose: https://supabase.com/docs/guides/realtime/protocol. */
 export type ChannelConfig = {
   readonly private?: boolean;
   readonly broadcast?: { readonly self: boolean };
@@ -62,7 +62,7 @@ export type ChannelConfig = {
 };
 
 export type JoinedChannel = {
-  /** Sent only while the channel is joined. */
+  /** Sends an event, only while the channel is joined. */
   readonly send: (event: string, payload: object) => void;
   readonly leave: () => void;
 };
@@ -89,7 +89,7 @@ export class RealtimeClient {
     return this.joinChannel(name, { postgres_changes: subscriptions }, handlers).leave;
   }
 
-  /** As `subscribe`, a channel of this name. */
+  /** Joins a channel of this name; works like `subscribe`. */
   joinChannel(name: string, config: ChannelConfig, handlers: ChannelHandlers): JoinedChannel {
     const topic = `realtime:${name}`;
     const channel = new Channel(config, handlers, {
@@ -110,14 +110,14 @@ export class RealtimeClient {
     };
   }
 
-  /** To be called when the caller's token was renewed: the socket ends with the token that opened it. No change is missed. */
+  /** Reopens the socket after a renewal of the caller's token, since a socket ends with its token. No change is missed. */
   renewToken(): void {
     this.#closeSocket();
     this.#failures = 0;
     if (this.#channels.size > 0) this.#connect();
   }
 
-  /** To be called when the caller is another one. */
+  /** Reopens the socket for another caller. */
   changeCaller(): void {
     for (const channel of this.#channels.values()) channel.forgetPosition();
     this.renewToken();
@@ -166,7 +166,7 @@ export class RealtimeClient {
     for (const channel of this.#channels.values()) channel.join();
   }
 
-  /** A connection without an answer since the last heartbeat is lost. */
+  /** Sends a heartbeat; a connection that has not answered the last one is lost. */
   #beat(): void {
     if (this.#unansweredHeartbeat !== null) this.#interrupt("");
     else this.#unansweredHeartbeat = this.#send("phoenix", "heartbeat", {}, null);
@@ -240,7 +240,7 @@ class Channel {
   readonly #link: ChannelLink;
   #joinRef: string | null = null;
   #isJoined = false;
-  /** Of the last change, so that none is missed when the channel is joined again: docs/realtime.md. */
+  /** The position of the last change, so that no change is missed when the channel is joined again: docs/realtime.md. */
   #position: string | null = null;
   #failures = 0;
   #retry: Timer | undefined;
@@ -287,7 +287,7 @@ class Channel {
   }
 
   receive({ joinRef, ref, event, payload }: ReceivedMessage): void {
-    // Of an earlier join.
+    // The message belongs to an earlier join.
     if (this.#joinRef === null || (joinRef !== null && joinRef !== this.#joinRef)) return;
     this.#handlers.onMessage?.(event, payload);
     if (event === "postgres_changes") this.#readChange(payload.data as ReceivedChange);
@@ -315,7 +315,7 @@ class Channel {
 
   #readSystemMessage({ status, extension, message }: Payload): void {
     if (status !== "error") return;
-    // Not of the token's end, after which nothing is missed.
+    // Keeps the position if the token has ended: after that nothing is missed.
     if (extension === "postgres_changes") this.#position = null;
     this.#handlers.onStatus?.({ state: "refused", reason: String(message) });
   }
@@ -328,7 +328,7 @@ class Channel {
 
 let client: RealtimeClient | null = null;
 
-/** The socket of the caller whose rows are shown; it follows renewed tokens and other callers. */
+/** Returns the client for the caller whose rows are shown; it follows renewed tokens and other callers. */
 export function liveChanges(): RealtimeClient {
   client ??= openClient();
   return client;

@@ -31,7 +31,7 @@ export async function countRows(
   return totalOf(response.headers.get("content-range"));
 }
 
-/** `0-9/57` */
+/** Returns the total of `0-9/57`. */
 function totalOf(contentRange: string | null): number {
   return Number(contentRange?.split("/")[1] ?? Number.NaN);
 }

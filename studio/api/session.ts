@@ -2,13 +2,13 @@ import type { AdminSession, ViewedToken } from "#operations/admin-types";
 import { makeStore } from "../store.ts";
 import { fetchResponse, ServiceError, sendRequest } from "./http.ts";
 
-/** Another caller whose rows are shown, by a token that the server has made for that. */
+/** Another caller whose rows are shown, with a token that the server has made for this purpose. */
 export type ViewedCaller = ViewedToken & {
-  /** `authenticated`, or the e-mail address of a user. */
+  /** The name of the role, or the e-mail address of a user. */
   readonly label: string;
 };
 
-/** Why signing in by the pages does not lead to a session. */
+/** The reason why the sign-in pages do not lead to a session. */
 export type SignInObstacle = "no accounts" | "not an administrator";
 
 export type SessionState =
@@ -25,9 +25,9 @@ export const sessionState = makeStore<SessionState>({ status: "starting" });
 
 let renewal: ReturnType<typeof setTimeout> | undefined;
 let renewing: Promise<void> | null = null;
-/** Renews the session with the credential that it was made with. */
+/** Renews the session with its original credential. */
 let openSession: () => Promise<AdminSession> = openWithCookie;
-/** Whether the service has the pages for signing in, which need its table of accounts. */
+/** True if the service has the sign-in pages, which need its table of accounts. */
 let hasSignInPages = true;
 
 /** Makes a session from the cookie of the sign-in pages, or, with STUDIO=open, for any browser on the machine. */
@@ -66,7 +66,7 @@ export function viewedRole(): string | null {
   return state.status === "signed-in" ? (state.viewAs ?? state.session).role : null;
 }
 
-/** A text that is the same as long as rows are those of the same caller, whose token is renewed. */
+/** Identifies the caller whose rows are shown: the text stays the same when the caller's token is renewed. */
 export function viewedCaller(state: SessionState): string {
   if (state.status !== "signed-in") return "";
   if (!state.viewAs) return JSON.stringify([state.session.role]);
@@ -75,13 +75,13 @@ export function viewedCaller(state: SessionState): string {
   return JSON.stringify([role, label, lasting]);
 }
 
-/** Null shows everything as the administrator again. */
+/** Sets the caller whose rows are shown; null shows everything as the administrator again. */
 export function setViewAs(viewAs: ViewedCaller | null): void {
   const state = sessionState.get();
   if (state.status === "signed-in") sessionState.set({ ...state, viewAs });
 }
 
-/** Requests that fail at the same time share one renewal. */
+/** Renews the session. Requests that fail at the same time share one renewal. */
 export function renewSession(): Promise<void> {
   renewing ??= replaceSession().finally(() => {
     renewing = null;
@@ -98,7 +98,7 @@ async function replaceSession(): Promise<void> {
     if (session.expires_at !== null) renewIn((session.expires_at * 1000 - Date.now()) * RENEWAL_SHARE);
   } catch (error) {
     const isRefused = error instanceof ServiceError && [401, 403, 404].includes(error.status);
-    // A service that restarts does not end the session.
+    // The session survives a restart of the service.
     if (!isRefused && sessionState.get().status === "signed-in") renewIn(MIN_RENEWAL_MS);
     else
       sessionState.set({

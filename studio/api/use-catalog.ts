@@ -7,12 +7,12 @@ import type { Loaded } from "./use-loaded.ts";
 
 type CatalogState = Omit<Loaded<DatabaseDescription>, "reload"> & { readonly tag: string | null };
 
-/** One for all parts, since it is large. */
+/** The one catalogue for all parts of Studio, since it is large. */
 const state = makeStore<CatalogState>({ value: null, error: null, isLoading: false, tag: null });
 
 let loading: Promise<void> | null = null;
 
-/** All objects of the database; read again, if it has changed, whenever a component that uses it is first shown. */
+/** Returns all objects of the database. Reads them again, if they have changed, whenever a component that uses them is first shown. */
 export function useCatalog(): Loaded<DatabaseDescription> {
   const { value, error, isLoading } = useStore(state);
   useEffect(() => {
@@ -21,7 +21,7 @@ export function useCatalog(): Loaded<DatabaseDescription> {
   return { value, error, isLoading: isLoading || (value === null && error === null), reload: reloadCatalog };
 }
 
-/** Resolves when a catalogue that was read after this call is shown: to call after a change of the schema. */
+/** Resolves when the page shows a catalogue that was read after this call. Called after a change of the schema. */
 export async function reloadCatalog(): Promise<void> {
   await loading;
   loading ??= load();
@@ -37,7 +37,7 @@ async function load(): Promise<void> {
     const value = inNaturalOrder((await response.json()) as DatabaseDescription);
     state.set({ value, error: null, isLoading: false, tag: response.headers.get("ETag") });
   } catch (error) {
-    // The page keeps the catalogue that it has.
+    // On 304 the page keeps its catalogue.
     const isUnchanged = error instanceof ServiceError && error.status === 304;
     state.set({ ...before, error: isUnchanged ? null : (error as Error), isLoading: false });
   } finally {

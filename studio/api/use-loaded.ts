@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from "preact/hooks";
 import { isAborted } from "./http.ts";
 
 export type Loaded<Value> = {
-  /** Null until the first result; kept while it is loaded again. */
+  /** Null until the first result; kept during a reload. */
   readonly value: Value | null;
   readonly error: Error | null;
   readonly isLoading: boolean;
@@ -30,7 +30,7 @@ export function useLoaded<Value>(
 
 const REPEAT_MS = 2000;
 
-/** Loads it again while the page can be seen, and while it is needed. */
+/** Reloads the value repeatedly while the page is visible and the value is needed. */
 export function useRepeatedLoads({ isLoading, reload }: Loaded<unknown>, isNeeded = true): void {
   useEffect(() => {
     if (isLoading || !isNeeded) return undefined;

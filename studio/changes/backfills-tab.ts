@@ -19,7 +19,7 @@ const BADGES: Readonly<Record<IncompleteBackfill["state"], string>> = {
   stopped: "danger",
 };
 
-/** Columns that an applied plan left to fill, and how far that is. */
+/** The incomplete backfills of applied plans, with their progress. */
 export function BackfillsTab() {
   const loaded = useLoaded(listBackfills, []);
   useRepeatedLoads(loaded);
@@ -52,7 +52,7 @@ type BackfillItemProps = {
   readonly backfill: IncompleteBackfill;
   readonly command: string;
   readonly isRefused: boolean;
-  /** Pauses it, or resumes it. */
+  /** Pauses or resumes the backfill. */
   readonly onPause: () => void;
 };
 

@@ -14,7 +14,7 @@ import type {
 import { adminCall } from "../api/admin.ts";
 import { request } from "../api/client.ts";
 
-/** From harmless to severe. */
+/** The levels, from harmless to severe. */
 export const LEVELS = ["compatible", "dangerous", "breaking"] as const satisfies readonly ChangeLevel[];
 
 export const SURFACES: readonly ContractSurface[] = ["graphql", "openapi", "tables", "types", "access"];
@@ -23,22 +23,22 @@ export function readMigrations(signal: AbortSignal): Promise<MigrationsState> {
   return adminCall<MigrationsState>("GET /migrations", { signal });
 }
 
-/** Ends with the signal. */
+/** Rehearses the pending migrations; the signal stops it. */
 export function rehearse(withRows: boolean, signal: AbortSignal): Promise<Rehearsal> {
   return adminCall<Rehearsal>("POST /migrations/rehearsal", { body: { with_rows: withRows }, signal });
 }
 
-/** Ends with the signal. */
+/** Compares the interfaces; the signal stops it. */
 export function compareInterfaces(signal: AbortSignal): Promise<ComparisonOfCopy> {
   return adminCall<ComparisonOfCopy>("POST /migrations/diff", { signal });
 }
 
-/** Changes nothing. Ends with the signal. */
+/** Finds out how to undo the last migration, without a change; the signal stops it. */
 export function findUndo(signal: AbortSignal): Promise<LastMigrationUndo> {
   return adminCall<LastMigrationUndo>("POST /migrations/undo", { body: {}, signal });
 }
 
-/** The file must be that of the last migration. */
+/** Undoes a migration. The file must be that of the last one. */
 export function undoMigration(file: string): Promise<LastMigrationUndo> {
   return adminCall<LastMigrationUndo>("POST /migrations/undo", { body: { confirmed_file: file } });
 }
@@ -47,7 +47,7 @@ export function listBackfills(signal: AbortSignal): Promise<BackfillList> {
   return adminCall<BackfillList>("GET /migrations/backfills", { signal });
 }
 
-/** Pauses it after its batch, or resumes it. */
+/** Pauses a backfill after its batch, or resumes it. */
 export async function pauseBackfill(id: number, isPaused: boolean): Promise<void> {
   await request(`/admin/v1/migrations/backfills/${id}`, { method: "POST", body: { paused: isPaused } });
 }
@@ -56,7 +56,7 @@ export function listBranches(signal: AbortSignal): Promise<BranchList> {
   return adminCall<BranchList>("GET /branches", { signal });
 }
 
-/** Resolves when it is listed; its rows are copied in the background. */
+/** Creates a branch. Resolves when the branch is listed; its rows are copied in the background. */
 export async function createBranch(branch: NewBranch): Promise<void> {
   const headers = { Prefer: "respond-async" };
   await adminCall("POST /branches", { body: branch, headers });
@@ -70,7 +70,7 @@ export function readLostRowsState(signal: AbortSignal): Promise<LostRowsState> {
   return adminCall<LostRowsState>("GET /lost-rows", { signal });
 }
 
-/** Changes nothing. */
+/** Finds lost rows, without a change. */
 export function findLostRows(at: string, signal: AbortSignal): Promise<FoundLostRows> {
   return adminCall<FoundLostRows>("POST /lost-rows", { body: { at }, signal });
 }

@@ -21,7 +21,7 @@ const TABS = (["pending", "rehearsal", "interfaces", "backfills", "branches", "l
   return { name, title: words.tabs[name] };
 });
 
-/** What is about to change, whom it holds up, and what it breaks. What runs goes on while another tab is shown. */
+/** The pending changes, the sessions that they block, and the clients that they break. Tasks keep running while another tab is shown. */
 export function ChangesPage() {
   const [name, setName] = useSearchParameter("tab");
   const current = TABS.find((tab) => tab.name === name)?.name ?? "pending";

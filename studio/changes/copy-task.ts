@@ -11,7 +11,7 @@ const words = texts.changes;
 
 type RefusalNoticeProps = { readonly refusal: CopyRefusal | null; readonly command: string };
 
-/** Why it cannot be done here, and the command that does it. */
+/** The reason why Studio cannot do the task, and the command that does it. */
 export function RefusalNotice({ refusal, command }: RefusalNoticeProps) {
   if (refusal === null) return null;
   return html`
@@ -29,13 +29,13 @@ type CopyTaskProps = {
   readonly progress: string;
   readonly isRefused: boolean;
   readonly onRun: () => void;
-  /** Beside the button. */
+  /** The options beside the button. */
   readonly options?: Children;
-  /** The result. */
+  /** The content that shows the result. */
   readonly children?: Children;
 };
 
-/** What is done on a copy of the database: the button that starts it, its progress, its errors and its result. */
+/** A task on a copy of the database: the button that starts it, its progress, its errors and its result. */
 export function CopyTask({ task, action, progress, isRefused, onRun, options, children }: CopyTaskProps) {
   const { result, error, isRunning, stop } = task;
   return html`

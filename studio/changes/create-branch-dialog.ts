@@ -13,7 +13,7 @@ const OPTIONS = ROW_CHOICES.map((value) => ({ value, label: words.rowChoices[val
 
 type CreateBranchDialogProps = {
   readonly onClose: () => void;
-  /** Its rows are still copied. */
+  /** Called when the branch is listed; its rows are still being copied. */
   readonly onCreated: () => void;
 };
 

@@ -21,7 +21,7 @@ const BADGES: Readonly<Record<ChangeLevel, string>> = { compatible: "good", dang
 
 type InterfacesTabProps = { readonly list: MigrationsState; readonly task: Task<ComparisonOfCopy> };
 
-/** What the pending migrations change for clients. */
+/** The changes for clients that the pending migrations make. */
 export function InterfacesTab({ list: { refusal, commands }, task }: InterfacesTabProps) {
   const { result } = task;
   return html`

@@ -22,7 +22,7 @@ const BADGES: Readonly<Record<StatementRehearsal["verdict"], string>> = {
 
 type RehearsalTabProps = { readonly list: MigrationsState; readonly task: Task<Rehearsal, [withRows: boolean]> };
 
-/** Whom each pending statement would hold up. */
+/** The sessions that each pending statement would block. */
 export function RehearsalTab({ list: { refusal, commands, pending }, task }: RehearsalTabProps) {
   const [isChosen, setChosen] = useState(false);
   const isDeveloped = pending.some((each) => each.is_current && each.is_applied);
@@ -93,7 +93,7 @@ function describeMeasures(statement: StatementRehearsal): readonly string[] {
   ];
 }
 
-/** `access exclusive` for `AccessExclusiveLock`. */
+/** Returns `access exclusive` for `AccessExclusiveLock`. */
 function lockName(mode: string): string {
   return mode
     .replace(/Lock$/, "")

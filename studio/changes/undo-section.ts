@@ -19,7 +19,7 @@ const words = texts.changes.undoLast;
 
 type UndoSectionProps = { readonly list: MigrationsState; readonly onUndone: () => void };
 
-/** Takes the last migration back, if that loses nothing. */
+/** Undoes the last migration, if that loses nothing. */
 export function UndoSection({ list: { refusal, commands }, onUndone }: UndoSectionProps) {
   const { result, error, isRunning, run, stop } = useTask(findUndo);
   return html`

@@ -12,7 +12,7 @@ export type Task<Result, Input extends readonly unknown[] = []> = TaskState<Resu
   readonly stop: () => void;
 };
 
-/** Work that is started by hand, and ends when it is stopped or the page is left. */
+/** Runs a task that the user starts; it ends when the user stops it or leaves the page. */
 export function useTask<Result, Input extends readonly unknown[] = []>(
   work: (...input: [...Input, AbortSignal]) => Promise<Result>,
 ): Task<Result, Input> {

@@ -7,16 +7,16 @@ import { Notice } from "./notice.ts";
 
 export type ActionDialogProps = {
   readonly title: string;
-  /** On the button that does it. */
+  /** The label of the button that runs the action. */
   readonly action: string;
   readonly isDangerous?: boolean;
-  /** The dialog closes when it resolves, and shows the error otherwise. */
+  /** Runs the action. The dialog closes when it resolves, and shows the error when it rejects. */
   readonly onAct: () => Promise<void>;
   readonly onClose: () => void;
   readonly children?: Children;
 };
 
-/** A form, or a question, whose action can fail. Enter in a field does it. */
+/** A form or a question with an action that can fail. Enter in a field runs it. */
 export function ActionDialog({ title, action, isDangerous = false, onAct, onClose, children }: ActionDialogProps) {
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setBusy] = useState(false);

@@ -6,7 +6,7 @@ export type ButtonProps = {
   readonly size?: "normal" | "small";
   readonly icon?: IconName;
   readonly type?: "button" | "submit";
-  /** The action runs: the button cannot be pressed again. */
+  /** True while the action runs: the button cannot be pressed again. */
   readonly busy?: boolean;
   readonly disabled?: boolean;
   readonly pressed?: boolean;

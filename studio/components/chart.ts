@@ -11,7 +11,7 @@ export type ChartSeries = { readonly name: string; readonly points: readonly Cha
 export type TimeChartProps = {
   readonly title: string;
   readonly series: readonly ChartSeries[];
-  /** The span of time, in milliseconds since 1970. */
+  /** The start of the time span; both are in milliseconds since 1970. */
   readonly from: number;
   readonly to: number;
   readonly format: (value: number) => string;

@@ -26,7 +26,7 @@ export function CopyButton({ text, label = texts.components.copy }: CopyButtonPr
     setCopied(true);
     setTimeout(() => setCopied(false), CONFIRMED_MS);
   };
-  // Browsers have no clipboard for pages that were not sent by HTTPS or from this machine.
+  // Browsers have a clipboard only for pages that were sent by HTTPS or from this machine.
   if (!navigator.clipboard) return null;
   return html`
     <${Button} size="small" class="copy" icon=${isCopied ? "check" : "copy"} onClick=${copy}>

@@ -10,11 +10,11 @@ export type CodeEditorProps = {
   readonly label: string;
   readonly language: CodeMirrorOptions["language"];
   readonly value: string;
-  /** Without it the text can be read and copied, not changed. */
+  /** Called with the new text; without it the editor is read-only. */
   readonly onChange?: (value: string) => void;
   readonly problems?: readonly CodeProblem[];
   readonly completion?: CodeMirrorOptions["completion"];
-  /** By key, such as `Mod-Enter`. */
+  /** Actions by key, such as `Mod-Enter`. */
   readonly keys?: CodeMirrorOptions["keys"];
   /** `fill` takes the height of the parent; otherwise the editor grows with its text, up to a limit. */
   readonly size?: "grow" | "fill";
@@ -31,7 +31,7 @@ export function CodeEditor(props: CodeEditorProps) {
   const parent = useRef<HTMLDivElement>(null);
   const latest = useRef(props);
   latest.current = props;
-  /** The texts that were typed, and not rendered yet: meanwhile more was typed, which they must not replace. */
+  /** The typed texts that are not rendered yet: they must not replace text that was typed meanwhile. */
   const typed = useRef<string[]>([]);
   const [editor, setEditor] = useState<CodeMirror | null>(null);
   const [error, setError] = useState<Error | null>(null);
@@ -72,7 +72,7 @@ export function CodeEditor(props: CodeEditorProps) {
   `;
 }
 
-/** The callbacks are those of the last rendering. */
+/** The options call the callbacks of the last rendering. */
 function editorOptions(latest: { readonly current: CodeEditorProps }, typed: string[]): CodeMirrorOptions {
   const { label, language, value, completion = null, keys = {}, onChange, autofocus = false } = latest.current;
   return {

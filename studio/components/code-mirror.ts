@@ -33,7 +33,7 @@ import { tags } from "@lezer/highlight";
 
 const PARSE_MS = 200;
 
-/** A part of the text that is underlined, and its message. */
+/** An underlined part of the text, with its message. */
 export type CodeProblem = {
   readonly from: number;
   readonly to: number;
@@ -41,9 +41,9 @@ export type CodeProblem = {
   readonly severity?: "error" | "warning" | "info";
 };
 
-/** What is suggested in SQL. */
+/** The suggestions in SQL. */
 export type SqlCompletion = {
-  /** Tables by schema, and columns by table: completed after a name and a dot. */
+  /** Tables by schema, and columns by table; suggested after a name and a dot. */
   readonly tables: SQLNamespace;
   readonly defaultSchema: string;
   /** Further suggestions. */
@@ -65,7 +65,7 @@ export type TextRange = { readonly from: number; readonly to: number };
 
 export type CodeMirror = {
   readonly text: string;
-  /** In UTF-16 code units; equal if nothing is selected. */
+  /** The offsets in UTF-16 code units; equal if nothing is selected. */
   readonly selection: TextRange;
   /** The SQL statement at a position: the one around or before it, else the next. */
   statementAt(position: number): TextRange | null;
@@ -78,11 +78,11 @@ export type CodeMirror = {
   destroy(): void;
 };
 
-/** Colours of the page's own properties, which change with its colour scheme. */
+/** The theme uses the page's own properties, so its colours follow the colour scheme. */
 const THEME = EditorView.theme({
   "&": { backgroundColor: "var(--surface)", color: "var(--ink)", fontSize: "12px" },
   "&.cm-focused": { outline: "none" },
-  // Above the line numbers, which would cover an outline within the editor.
+  // The outline is above the line numbers, which would cover an outline within the editor.
   "&.cm-focused::after": {
     content: '""',
     position: "absolute",
@@ -147,7 +147,7 @@ export function openCodeMirror(parent: HTMLElement, options: CodeMirrorOptions):
       ],
     }),
   });
-  /** The text was set by the parent component, which gets no event for it. */
+  /** True while the parent component sets the text, which must not cause a change event. */
   let isFromOutside = false;
   const editor: CodeMirror = {
     get text() {
@@ -207,8 +207,8 @@ function basicExtensions(): Extension {
 }
 
 /**
- * Text that replaces coloured text would get an inline style from the browser, which the Content-Security-Policy refuses
- * and reports.
+ * Lets the editor itself replace a selection: the browser would give text that replaces coloured text an inline style, which the
+ * Content-Security-Policy refuses and reports.
  */
 function typeOverSelection(): Extension {
   return EditorView.domEventHandlers({
@@ -247,7 +247,7 @@ function languageOf({ language, completion }: Pick<CodeMirrorOptions, "language"
   ];
 }
 
-/** Read-only text can still be reached, selected and copied by keyboard. */
+/** Users can still focus, select and copy read-only text by keyboard. */
 function readOnlyExtension(isReadOnly: boolean): Extension {
   if (!isReadOnly) return [];
   return [
@@ -277,7 +277,7 @@ function findStatement(state: EditorState, position: number): TextRange | null {
   return found ? { from: found.from, to: found.to } : null;
 }
 
-/** Of the page's Content-Security-Policy, for the style element of the editor. */
+/** Returns the nonce of the page's Content-Security-Policy, for the style element of the editor. */
 function findNonce(): string {
   return document.querySelector<HTMLElement>("link[nonce]")?.nonce ?? "";
 }

@@ -11,23 +11,23 @@ import { type GridView, HEADER_HEIGHT, ROW_HEIGHT, useGridScroll } from "./grid-
 
 const CHECK_WIDTH = 32;
 const DIGIT_WIDTH = 7;
-/** Narrower grids have no room for the numbers of rows. */
+/** The minimum width of a grid that shows the numbers of rows. */
 const MIN_WIDTH_FOR_NUMBERS = 500;
-/** The element that has the rows moves, and the rows within it keep their places until so many were scrolled. */
+/** The number of scrolled rows after which rows get new places within the element that contains and moves them. */
 const ROWS_PER_ORIGIN = 1024;
 
 export type DataGridProps<Row> = GridCursorOptions<Row> & {
   /** The name of the grid for screen readers. */
   readonly label: string;
-  /** Keep the function the same between renderings, so that rows that have not changed are not rendered again. */
+  /** Renders a cell. Keep the function the same between renderings, so that unchanged rows are not rendered again. */
   readonly renderCell: CellRenderer<Row>;
   readonly sort?: readonly GridSort[];
   readonly rowClass?: (row: Row | undefined, index: number) => string;
-  /** With this and `onSelectRow` the grid has a column where rows are selected, by a click or by Space. */
+  /** With this and `onSelectRow` the grid has a column that selects rows, by a click or by Space. */
   readonly isRowSelected?: (row: Row, index: number) => boolean;
-  /** The content of the active cell while it is edited; null: it is not. */
+  /** The content of the active cell while it is edited; null if it is not. */
   readonly editor?: Children | null;
-  /** Shown where there are no rows. */
+  /** The content that is shown if there are no rows. */
   readonly children?: Children;
 };
 
@@ -98,7 +98,7 @@ function layerStyle({ width, height, left }: GridView, startWidth: number): Read
   };
 }
 
-/** The id of the cell that the keyboard is at, if it is in the document. */
+/** Returns the id of the active cell, if it is in the document. */
 function activeCellId(
   gridId: string,
   { active }: GridCursor,
@@ -164,7 +164,7 @@ function rowsInView(position: number, height: number, rowCount: number): readonl
   return [first, Math.min(rowCount - 1, Math.floor((position + height - 1) / ROW_HEIGHT))];
 }
 
-/** The same list as before while the same columns are seen, so that rows are not rendered again. */
+/** Returns the same list as before while the same columns are visible, so that rows are not rendered again. */
 function useSeenColumns(placed: readonly PlacedColumn[], left: number, width: number): readonly PlacedColumn[] {
   const seen = columnsWithin(placed, left, width);
   return useMemo(() => seen, [placed, seen[0]?.index, seen.length]);

@@ -6,21 +6,21 @@ import { IconButton } from "./button.ts";
 export type DialogProps = {
   readonly title: string;
   readonly size?: "normal" | "wide" | "drawer";
-  /** Called by Escape, the close button and a click beside the dialog. The owner stops rendering it then. */
+  /** Called by Escape, the close button and a click beside the dialog. The owner then stops rendering the dialog. */
   readonly onClose: () => void;
   /** The buttons at the end. */
   readonly actions?: Children;
   readonly children?: Children;
 };
 
-/** Modal: the focus stays within it, and returns to where it was. */
+/** A modal dialog: the focus stays within it, and returns to its previous place. */
 export function Dialog({ title, size = "normal", onClose, actions, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useLayoutEffect(() => {
     const dialog = element.current!;
     dialog.showModal();
-    // Before it is removed: only a dialog that is closed gives the focus back.
+    // The dialog closes before it is removed, because only a closing dialog returns the focus.
     return () => dialog.close();
   }, []);
   const cancel = (event: Event) => {

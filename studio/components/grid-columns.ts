@@ -2,7 +2,7 @@ export type GridColumn = {
   readonly id: string;
   readonly title: string;
   readonly width: number;
-  /** Numbers are aligned at the end. */
+  /** The alignment; numbers are aligned at the end. */
   readonly align?: "start" | "end";
   /** A second, smaller text of the header. */
   readonly detail?: string;
@@ -28,7 +28,7 @@ export function widthOf(columns: readonly GridColumn[]): number {
   return columns.reduce((sum, { width }) => sum + width, 0);
 }
 
-/** The columns that are seen. */
+/** Returns the visible columns. */
 export function columnsWithin(placed: readonly PlacedColumn[], left: number, width: number): PlacedColumn[] {
   return placed.filter((each) => each.left < left + width && each.left + each.column.width > left);
 }

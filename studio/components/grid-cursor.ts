@@ -6,10 +6,10 @@ import type { GridRows } from "./grid-rows.ts";
 import { ROW_HEIGHT } from "./grid-scroll.ts";
 import { writeTabSeparated } from "./tab-separated.ts";
 
-/** What the owner of a grid does with it. */
+/** The operations of a grid for its owner. */
 export type GridControl = {
   focus(): void;
-  /** Moves the keyboard's place to a cell and scrolls to it. */
+  /** Moves the active cell and scrolls to it. */
   moveTo(cell: GridCell): void;
   activeCell(): GridCell | null;
 };
@@ -17,11 +17,11 @@ export type GridControl = {
 export type GridCursorOptions<Row> = HeaderActions & {
   readonly columns: readonly GridColumn[];
   readonly rows: GridRows<Row>;
-  /** The text of a cell on the clipboard. */
+  /** Returns the text of a cell for the clipboard. */
   readonly copyCell: (row: Row, column: GridColumn) => string;
-  /** By Enter or a double click. */
+  /** Called by Enter or a double click. */
   readonly onOpen?: (cell: GridCell) => void;
-  /** Called before the grid handles a key; true: the key is handled. */
+  /** Called before the grid handles a key; returns true if the key is handled. */
   readonly onKey?: (event: KeyboardEvent, cell: GridCell) => boolean;
   readonly onActiveCell?: (cell: GridCell | null) => void;
   readonly onSelectRow?: (index: number, extend: boolean) => void;
@@ -35,7 +35,7 @@ type GridScroll = {
   moveLeft(left: number): void;
 };
 
-/** The cell that the keyboard is at, and the other corner of the range of cells. */
+/** The active cell, and the other corner of the range of cells. */
 export type GridCursor = {
   readonly active: GridCell | null;
   readonly anchor: GridCell | null;
@@ -69,7 +69,7 @@ export function useGridCursor<Row>(
   context.current = { ...state, options, placed, scroll, startWidth, move };
   const listeners = useMemo(() => makeListeners(() => context.current), []);
   const { control, rows } = options;
-  // Other rows are shown from their start.
+  // The grid shows other rows from their start.
   const shownRows = useRef(rows);
   useEffect(() => {
     if (shownRows.current === rows) return;
@@ -124,7 +124,7 @@ function makeListeners<Row>(context: () => CursorContext<Row>): GridCursor["list
   };
 }
 
-/** Whether the key is the grid's. */
+/** Handles a key of the grid; returns true if it is one. */
 function handleKey<Row>(context: CursorContext<Row>, event: KeyboardEvent): boolean {
   const { active, options, scroll, move } = context;
   if (active === null) return false;
@@ -178,7 +178,7 @@ function handleHeaderKey<Row>(
   return true;
 }
 
-/** Scrolls as little as is needed to see the cell. */
+/** Scrolls no further than needed to show the cell. */
 function reveal<Row>({ placed, scroll, startWidth }: CursorContext<Row>, { row, column }: GridCell): void {
   const { position, left, width, height } = scroll.view;
   const top = row * ROW_HEIGHT;
@@ -198,7 +198,7 @@ function cellOf(event: Event): GridCell | null {
   return cell && row ? { row: Number(row.dataset.row), column: Number(cell.dataset.column) } : null;
 }
 
-/** A press selects a cell, with shift a range; a drag selects a range. A press on a row's number selects the row. */
+/** Selects cells by pointer: a press selects a cell, with Shift a range; a drag selects a range. A press on a row's number selects the row. */
 function selectByPointer<Row>(context: () => CursorContext<Row>, event: PointerEvent): void {
   if (event.button !== 0) return;
   const { options, move } = context();
@@ -226,7 +226,7 @@ function selectByPointer<Row>(context: () => CursorContext<Row>, event: PointerE
   window.addEventListener("pointercancel", end);
 }
 
-/** The range for the clipboard; one cell is its text alone. */
+/** Returns the text of the range for the clipboard; the text of one cell is not quoted. */
 function textOfRange<Row>({ active, anchor, options }: CursorContext<Row>): string | null {
   if (!active || active.row < 0) return null;
   const { from, to } = rangeBetween(active, anchor ?? active);

@@ -10,7 +10,7 @@ export type GridSort = {
 };
 
 export type HeaderActions = {
-  /** With `additive` the column is added to those that the rows are sorted by. */
+  /** Sorts by the column; `additive` keeps the columns that the rows are already sorted by. */
   readonly onSort?: ((column: string, additive: boolean) => void) | undefined;
   readonly onResize?: ((column: string, width: number) => void) | undefined;
   /** Moves the column to the place of another one. */

@@ -1,4 +1,4 @@
-/** A cell; the header is row -1. */
+/** A cell; the header has row -1. */
 export type GridCell = {
   readonly row: number;
   readonly column: number;
@@ -7,7 +7,7 @@ export type GridCell = {
 export type GridSize = {
   readonly rows: number;
   readonly columns: number;
-  /** The rows that fit into the view. */
+  /** The number of rows that fit into the view. */
   readonly page: number;
 };
 
@@ -32,7 +32,7 @@ const MOVES: Readonly<Record<string, Move>> = {
 
 type KeyPress = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">;
 
-/** The cell that a key moves to; null for other keys. */
+/** Returns the cell that a key moves to; null for other keys. */
 export function cellAfterKey(
   { key, ctrlKey, metaKey, altKey }: KeyPress,
   cell: GridCell,
@@ -47,7 +47,7 @@ export function cellAfterKey(
   };
 }
 
-/** Two corners of a range of cells. */
+/** The corners of a range of cells. */
 export type CellRange = {
   readonly from: GridCell;
   readonly to: GridCell;

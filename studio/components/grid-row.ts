@@ -9,22 +9,22 @@ export type CellRenderer<Row> = (row: Row, column: GridColumn, cell: GridCell) =
 export type GridRowProps<Row> = {
   readonly gridId: string;
   readonly index: number;
-  /** Undefined while the row is read. */
+  /** The row; undefined while it is being read. */
   readonly row: Row | undefined;
   readonly top: number;
   readonly width: number;
   readonly columns: readonly PlacedColumn[];
   readonly renderCell: CellRenderer<Row>;
-  /** The cell of this row that the keyboard is at. */
+  /** The active column of this row, if the active cell is in it. */
   readonly activeColumn: number | null;
   readonly range: CellRange | null;
   readonly isSelected: boolean | null;
   readonly className: string;
-  /** Stands in the place of the active cell's content. */
+  /** The content that replaces that of the active cell. */
   readonly editor: Children | null;
 };
 
-/** A row is rendered again only when it has changed: scrolling moves the element that has the rows. */
+/** A row that is rendered again only when it has changed: scrolling moves the element that contains the rows. */
 export class GridRow<Row> extends Component<GridRowProps<Row>> {
   override shouldComponentUpdate(next: GridRowProps<Row>): boolean {
     const before = this.props as Readonly<Record<string, unknown>>;

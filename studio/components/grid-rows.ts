@@ -1,15 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** Rows that a grid shows: in memory, or read when they are about to be seen. */
+/** Rows that a grid shows: in memory, or read shortly before they become visible. */
 export interface GridRows<Row> {
-  /** An estimate, as long as `isExact` is false. */
+  /** The number of rows; an estimate while `isExact` is false. */
   readonly rowCount: number;
   readonly isExact: boolean;
-  /** Undefined while the row is not in memory. */
+  /** Returns the row; undefined if it is not in memory. */
   rowAt(index: number): Row | undefined;
-  /** Says which rows are seen, so that these and their neighbours are read. */
+  /** Sets the visible rows, so that these and their neighbours are read. */
   show(first: number, last: number): void;
-  /** Calls the listener when rows or their number have changed. Returns the function that ends this. */
+  /** Calls the listener when rows or their number have changed. Returns the function that unsubscribes. */
   subscribe(listener: () => void): () => void;
 }
 

@@ -3,7 +3,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 export const ROW_HEIGHT = 29;
 export const HEADER_HEIGHT = 33;
 
-/** Browsers limit the height of an element: Firefox to 17.8 million pixels, Chrome to 33.5 million. */
+/** The maximum height. Browsers limit the height of an element: Firefox to 17.8 million pixels, Chrome to 33.5 million. */
 const MAX_ELEMENT_HEIGHT = 10_000_000;
 
 export type ScrollGeometry = {
@@ -29,7 +29,7 @@ export function scrollTopOf(position: number, geometry: ScrollGeometry): number 
   return position / scaleOf(geometry);
 }
 
-/** How many pixels of content one pixel of the scrollbar stands for. */
+/** Returns the pixels of content per pixel of the scrollbar. */
 function scaleOf(geometry: ScrollGeometry): number {
   const range = elementHeight(geometry) - geometry.viewHeight;
   return range <= 0 ? 1 : maxPosition(geometry) / range;
@@ -74,13 +74,13 @@ export function useGridScroll(contentHeight: number) {
       clearTimeout(state.current.idle);
     };
   }, [scroll]);
-  // The number of rows has changed, and so the scale.
+  // A new number of rows changes the scale.
   useLayoutEffect(() => scroll.moveTo(state.current.position), [scroll, contentHeight]);
   return { element, view, elementHeight: Math.min(contentHeight, MAX_ELEMENT_HEIGHT), ...scroll };
 }
 
 const IDLE_MILLISECONDS = 150;
-/** What the wheel counts in: pixels, lines, pages. */
+/** The pixels per unit of the wheel: pixels, lines, pages. */
 const WHEEL_UNITS = [1, 40, 1000];
 
 function makeScroll(
@@ -96,7 +96,7 @@ function makeScroll(
     const { scrollLeft, clientWidth } = element.current!;
     setView({ position: state.position, left: scrollLeft, width: clientWidth, height: geometry().viewHeight });
   };
-  /** Puts the scrollbar where the position says, which the steps of the wheel have moved out of proportion. */
+  /** Moves the scrollbar to the position; steps of the wheel have moved it out of proportion. */
   const align = () => {
     element.current!.scrollTop = scrollTopOf(state.position, geometry());
     state.scrollTop = element.current!.scrollTop;
@@ -127,7 +127,7 @@ function makeScroll(
     element.current!.scrollLeft = left;
     measure();
   };
-  /** The browser scrolls smoothly by as much as the wheel was turned, in many steps or in one. */
+  /** Adds up the wheel's distance, because the browser scrolls it smoothly, in many steps or in one. */
   const onWheel = ({ deltaY, deltaMode }: WheelEvent) => {
     state.wheel += Math.abs(deltaY) * WHEEL_UNITS[deltaMode]!;
   };

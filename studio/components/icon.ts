@@ -1,6 +1,6 @@
 import { html } from "../html.ts";
 
-/** Outlines on a grid of 16. */
+/** The outlines of the icons on a grid of 16. */
 const OUTLINES = {
   activity: "M1.5 8h3l2-5 3.5 10 2-5h2.5",
   branch:
@@ -49,7 +49,7 @@ const OUTLINES = {
 
 export type IconName = keyof typeof OUTLINES;
 
-/** Decoration: the control that has it is labelled by text. */
+/** A decorative icon: the control around it has a text label. */
 export function Icon({ name }: { name: IconName }) {
   return html`
     <svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">

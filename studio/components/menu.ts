@@ -5,11 +5,11 @@ import { Icon, type IconName } from "./icon.ts";
 export type MenuItem = {
   readonly label: string;
   readonly icon?: IconName;
-  /** The chosen one of several. */
+  /** True for the chosen item of several. */
   readonly isChecked?: boolean;
   readonly isDangerous?: boolean;
   readonly disabled?: boolean;
-  /** An item is a link or an action. */
+  /** The address of a link; an item has this or an action. */
   readonly href?: string;
   readonly onSelect?: () => void;
 };
@@ -17,7 +17,7 @@ export type MenuItem = {
 export type MenuProps = {
   readonly label: string;
   readonly icon?: IconName;
-  /** What the button shows beside the icon; only the icon without it. */
+  /** The content of the button beside the icon; without it the button shows only the icon. */
   readonly children?: Children;
   readonly items: readonly MenuItem[];
 };

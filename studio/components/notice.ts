@@ -6,15 +6,15 @@ import { Button } from "./button.ts";
 export type NoticeProps = {
   readonly kind?: "info" | "success" | "warning" | "error";
   readonly title?: string;
-  /** Shown with its code and hint. */
+  /** An error, shown with its code and hint. */
   readonly error?: Error | null;
-  /** Where the children say what to do. */
+  /** True if the children contain the instructions. */
   readonly hidesHint?: boolean;
   readonly onRetry?: () => void;
   readonly children?: Children;
 };
 
-/** A message within the page: an error of the service, or what to know. */
+/** A message within the page: an error of the service, or information. */
 export function Notice({ kind = "info", title, error, hidesHint = false, onRetry, children }: NoticeProps) {
   return html`
     <div class=${`notice ${kind}`} role=${kind === "error" ? "alert" : "note"}>

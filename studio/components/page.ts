@@ -15,7 +15,7 @@ export function Loading({ text = texts.components.loading }: { readonly text?: s
   return html`<p class="loading" role="status">${text}</p>`;
 }
 
-/** Stands where there is nothing to show, and says what to do. */
+/** The text of an empty page, with instructions. */
 export function Empty({ children }: { readonly children?: Children }) {
   return html`<div class="empty">${children}</div>`;
 }

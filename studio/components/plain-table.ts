@@ -3,7 +3,7 @@ import { type Children, html } from "../html.ts";
 type SectionProps = {
   readonly title: string;
   readonly count: number;
-  /** Shown where there is nothing. */
+  /** The text that is shown if there are no items. */
   readonly empty: string;
   readonly children?: Children;
 };
@@ -23,7 +23,7 @@ type PlainTableProps = {
   readonly label: string;
   readonly heads: readonly Children[];
   readonly rows: readonly PlainTableRow[];
-  /** Whether the first column names the row. */
+  /** True if the first column names the row. */
   readonly hasRowHeads?: boolean;
 };
 

@@ -4,6 +4,6 @@ export function saveFile(name: string, file: Blob): void {
   link.href = URL.createObjectURL(file);
   link.download = name;
   link.click();
-  // The browser has begun to save the file by then.
+  // By then the browser has begun to save the file.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -1,4 +1,4 @@
-/** Lines of cells as spreadsheets paste them: cells between tabs, those with a tab, a line break or a quote in quotes. */
+/** Writes lines of cells as spreadsheets paste them: tabs between cells, and quotes around cells with a tab, a line break or a quote. */
 export function writeTabSeparated(lines: readonly (readonly string[])[]): string {
   return lines.map((cells) => cells.map(quoteCell).join("\t")).join("\n");
 }

@@ -14,7 +14,7 @@ export type TabsProps = {
 
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
-/** Left and right choose; the content is rendered for the current tab only. */
+/** A list of tabs: Left and Right choose one; only the content of the current tab is rendered. */
 export function Tabs({ label, tabs, current, onChange, children }: TabsProps) {
   const id = useId();
   const move = (event: KeyboardEvent) => {

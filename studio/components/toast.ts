@@ -6,7 +6,7 @@ import { Button, IconButton } from "./button.ts";
 export type Toast = {
   readonly text: string;
   readonly kind?: "info" | "error";
-  /** What can be done about it, such as undo. */
+  /** An action about the message, such as undo. */
   readonly action?: { readonly label: string; readonly onSelect: () => void };
 };
 
@@ -18,7 +18,7 @@ const SHOWN_MS = 6000;
 const toasts = makeStore<readonly ShownToast[]>([]);
 let lastId = 0;
 
-/** Shows a message for a few seconds; errors until they are closed. */
+/** Shows a message for a few seconds, or an error until it is closed. */
 export function showToast(toast: Toast): void {
   const id = ++lastId;
   toasts.set([...toasts.get(), { ...toast, id }].slice(-MAX_TOASTS));

@@ -6,7 +6,7 @@ import { Notice } from "./notice.ts";
 
 const words = texts.undo;
 
-/** Whether a migration can be undone: the SQL that does it, or the reason. */
+/** The SQL that undoes a migration, or the reason why it cannot be undone. */
 export function UndoReport({ undo }: { readonly undo: UndoAssessment }) {
   if (undo.verdict === "cannot be undone") {
     const { reason, statement } = undo;

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 
 const TYPING_MS = 200;
 
-/** The text, once nobody has typed for a moment: so that not every letter is searched for. */
+/** Returns the text once nobody has typed for a moment, so that not every letter starts a search. */
 export function useDelayed(text: string): string {
   const [delayed, setDelayed] = useState(text);
   useEffect(() => {

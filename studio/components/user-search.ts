@@ -11,7 +11,7 @@ export type FoundUser = { readonly id: string; readonly email?: string; readonly
 
 const MAX_FOUND = 8;
 
-/** Finds accounts by a part of their e-mail address. */
+/** Finds users by a part of their e-mail address. */
 export function UserSearch({ onChoose }: { readonly onChoose: (user: FoundUser) => void }) {
   const [text, setText] = useState("");
   const filter = useDelayed(text).trim();

@@ -21,7 +21,7 @@ type FileDialogProps = {
   readonly onClose: () => void;
 };
 
-/** One file: its preview, its address, and the button that deletes it, which asks first. */
+/** A file with its preview, its address, and a button that deletes it after a question. */
 export function FileDialog({ bucket, name, file, onDeleted, onClose }: FileDialogProps) {
   const address = useLoaded(() => makeAddress(bucket, name), []);
   const [isAsking, setAsking] = useState(false);

@@ -10,7 +10,7 @@ export type StoredBucket = {
 /** An entry of a folder. */
 export type FolderEntry = {
   readonly name: string;
-  /** Null: a folder. */
+  /** The id; null for a folder. */
   readonly id: string | null;
   readonly updated_at: string | null;
   readonly metadata: { readonly size?: number; readonly mimetype?: string } | null;
@@ -52,20 +52,20 @@ export async function uploadFile(bucket: string, name: string, file: File): Prom
   await request(`${STORAGE}/object/${pathOf(bucket, name)}`, { method: "POST", headers, body: file });
 }
 
-/** Returns whether it was deleted: policies may hide it. */
+/** Deletes a file; returns false if policies hide the file. */
 export async function deleteFile(bucket: string, name: string): Promise<boolean> {
   const path = `${STORAGE}/object/${encodeURIComponent(bucket)}`;
   const removed = await requestJson<readonly unknown[]>(path, { method: "DELETE", body: { prefixes: [name] } });
   return removed.length > 0;
 }
 
-/** An address that everybody may read: for ever in a public bucket, otherwise for an hour. */
+/** Returns an address that everybody may read: permanently in a public bucket, otherwise for an hour. */
 export async function makeAddress({ id, public: isPublic }: StoredBucket, name: string): Promise<string> {
   if (isPublic) return new URL(`${STORAGE}/object/public/${pathOf(id, name)}`, document.baseURI).href;
   return signFile(id, name);
 }
 
-/** Images are loaded by the browser, which sends no token. */
+/** Returns a signed address, because the browser loads images without a token. */
 export async function signFile(bucket: string, name: string): Promise<string> {
   const path = `${STORAGE}/object/sign/${pathOf(bucket, name)}`;
   const body = { expiresIn: SIGNED_SECONDS };
@@ -74,7 +74,7 @@ export async function signFile(bucket: string, name: string): Promise<string> {
   return new URL(`${path}?token=${token}`, document.baseURI).href;
 }
 
-/** The beginning of a text. */
+/** Reads the beginning of a text. */
 export async function readText(bucket: string, name: string, signal: AbortSignal): Promise<string> {
   const headers = { Range: `bytes=0-${TEXT_PREVIEW_BYTES - 1}` };
   return (await request(`${STORAGE}/object/authenticated/${pathOf(bucket, name)}`, { headers, signal })).text();

@@ -14,11 +14,11 @@ import { type FolderEntry, listFolder, PAGE_SIZE, type StoredBucket, uploadFile 
 
 type FolderViewProps = {
   readonly bucket: StoredBucket;
-  /** Without slashes at its ends; "" is the bucket. */
+  /** The path without slashes at its ends; "" is the bucket. */
   readonly folder: string;
 };
 
-/** The entries of a folder, and where files are dropped to upload them to it. */
+/** The entries of a folder. Files that are dropped on it are uploaded. */
 export function FolderView({ bucket, folder }: FolderViewProps) {
   const [limit, setLimit] = useState(PAGE_SIZE);
   const { value, error, isLoading, reload } = useLoaded(
@@ -36,7 +36,7 @@ export function FolderView({ bucket, folder }: FolderViewProps) {
   };
   const choose = async ({ currentTarget }: { currentTarget: HTMLInputElement }) => {
     await upload([...(currentTarget.files ?? [])]);
-    // The same file may be chosen again.
+    // Clears the input, so that the same file can be chosen again.
     if (input.current) input.current.value = "";
   };
   return html`
@@ -57,7 +57,7 @@ export function FolderView({ bucket, folder }: FolderViewProps) {
   `;
 }
 
-/** Uploads files one after another. The first that is refused ends it. */
+/** Uploads files one after another, until one is refused. */
 function useUploads(bucket: string, nameIn: (name: string) => string, onEnd: () => void) {
   const [failure, setFailure] = useState<Error | null>(null);
   const [isBusy, setBusy] = useState(false);

@@ -14,7 +14,7 @@ const words = texts.api;
 
 type ApiPage = { readonly path: string; readonly title: string; readonly about: string };
 
-/** The button and the dialog for those who call the APIs: the pages that send requests, the address, and a token. */
+/** The button and the dialog for users of the APIs: the pages that send requests, the address, and a token. */
 export function ApiButton() {
   const [isOpen, setOpen] = useState(false);
   return html`

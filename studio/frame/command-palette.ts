@@ -11,7 +11,7 @@ import { pages } from "./pages.ts";
 
 export type Command = {
   readonly label: string;
-  /** What it opens, such as "Table". */
+  /** The kind of page that it opens, such as "Table". */
   readonly kind: string;
   readonly icon: IconName;
   readonly path: string;
@@ -66,7 +66,7 @@ export function CommandPalette({ onClose }: { readonly onClose: () => void }) {
 type CommandListProps = {
   readonly id: string;
   readonly commands: readonly Command[];
-  /** The index of the one that Enter opens. */
+  /** The index of the command that Enter opens. */
   readonly active: number;
   readonly onOpen: (command: Command) => void;
 };
@@ -96,7 +96,7 @@ function CommandList({ id, commands, active, onOpen }: CommandListProps) {
   `;
 }
 
-/** Pages first, then exposed tables and functions, each with what can be done with it. */
+/** Returns pages first, then exposed tables and functions, each with its actions. */
 function commandsOf(catalog: Pick<DatabaseDescription, "tables" | "functions"> | null): Command[] {
   const ofPages = pages.map(({ name, title, icon }) => ({
     label: title,
@@ -135,7 +135,7 @@ function commandsOf(catalog: Pick<DatabaseDescription, "tables" | "functions"> |
   return [...ofPages, ...ofTables, ...ofFunctions];
 }
 
-/** Those that have all words; names that begin with the first word come first. */
+/** Returns the commands with all words; names that begin with the first word come first. */
 function findCommands(commands: readonly Command[], query: string): Command[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const textOf = ({ label, kind }: Command) => `${label} ${kind}`.toLowerCase();

@@ -3,14 +3,14 @@ import type { IconName } from "../components/icon.ts";
 import { texts } from "../texts.ts";
 
 export type StudioPage = {
-  /** The first segment of its path below `/studio`. */
+  /** The first segment of the page's path below `/studio`. */
   readonly name: string;
   readonly title: string;
   readonly icon: IconName;
   readonly load: () => Promise<FunctionComponent>;
 };
 
-/** In the order of the navigation; the first is shown at `/studio`. */
+/** The pages in the order of the navigation; the first is shown at `/studio`. */
 export const pages: readonly StudioPage[] = [
   {
     name: "tables",

@@ -13,10 +13,10 @@ type OpenedDialog = "palette" | "help" | null;
 const opened = makeStore<OpenedDialog>(null);
 const SEQUENCE_MS = 1500;
 
-/** Where keys are text, or move within a grid. */
+/** The elements in which keys are text, or move within a grid. */
 const TYPING = "input, textarea, select, [contenteditable], [role=grid], dialog";
 
-/** The keys that work on all pages, and the dialogs that they open. */
+/** The shortcuts that work on all pages, and the dialogs that they open. */
 export function Shortcuts() {
   const dialog = useStore(opened);
   useEffect(() => {
@@ -29,7 +29,7 @@ export function Shortcuts() {
   return dialog === "help" ? html`<${ShortcutHelp} onClose=${close} />` : null;
 }
 
-/** The same dialogs by pointer. */
+/** Buttons that open the same dialogs. */
 export function ShortcutButtons() {
   return html`
     <${IconButton} icon="search" label=${texts.frame.openPalette} onClick=${() => opened.set("palette")} />
@@ -63,7 +63,7 @@ function focusSearch(event: KeyboardEvent): void {
   field.focus();
 }
 
-/** Few need it at first, so its module is loaded when it is opened. */
+/** Loads the module of the palette when it is opened, since few need it at first. */
 function LoadedPalette({ onClose }: { readonly onClose: () => void }) {
   const [palette, setPalette] = useState<{ readonly Content: FunctionComponent<{ onClose: () => void }> } | null>(null);
   useEffect(() => {

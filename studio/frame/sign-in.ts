@@ -7,7 +7,7 @@ import { Loading } from "../components/page.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 
-/** Shown without a session: a link to the sign-in page, and a field for a token. */
+/** The page without a session: a link to the sign-in page, and a field for a token. */
 export function SignIn({ state }: { state: Exclude<SessionState, { status: "signed-in" }> }) {
   if (state.status === "starting") return html`<${Loading} text=${texts.signIn.starting} />`;
   const here = window.location.pathname + window.location.search;

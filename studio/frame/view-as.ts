@@ -20,7 +20,7 @@ const RENEWAL_SHARE = 0.8;
 
 let renewal: ReturnType<typeof setTimeout> | undefined;
 
-/** The button and the dialog that choose whose rows all of Studio shows. */
+/** The button and the dialog that choose the caller whose rows Studio shows. */
 export function ViewAsButton() {
   const [isOpen, setOpen] = useState(false);
   return html`
@@ -60,7 +60,7 @@ function ViewAsDialog({ onClose }: { onClose: () => void }) {
   `;
 }
 
-/** Above everything, while another caller's rows are shown. */
+/** The bar above the page while another caller's rows are shown. */
 export function ViewAsBar({ viewed: { label, role } }: { readonly viewed: ViewedCaller }) {
   return html`
     <div class="view-as-bar" role="status">
@@ -71,7 +71,7 @@ export function ViewAsBar({ viewed: { label, role } }: { readonly viewed: Viewed
   `;
 }
 
-/** Asks for a token of the subject, and for the next one before it expires. */
+/** Requests a token for the subject, and the next one before it expires. */
 async function viewAs(subject: ViewedSubject, label: string): Promise<void> {
   const token = await adminCall<ViewedToken>("POST /view-as", { body: subject });
   clearTimeout(renewal);

@@ -12,7 +12,7 @@ import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { type AuditFilter, readAuditLog } from "./people-api.ts";
 
-/** The filters are in the address. */
+/** The audit log; its filters are in the address. */
 export function AuditTab() {
   const [event, setEvent] = useSearchParameter("event");
   const [user, setUser] = useSearchParameter("user");
@@ -37,13 +37,13 @@ export function AuditTab() {
   `;
 }
 
-/** In the time zone of the browser. */
+/** Returns the start of the day in the browser's time zone. */
 function startOfDay(day: string | null): string {
   const time = day ? new Date(`${day}T00:00:00`) : null;
   return time && !Number.isNaN(time.getTime()) ? time.toISOString() : "";
 }
 
-/** The newest page, and older ones below it. */
+/** The newest page of entries, with older ones below it. */
 function AuditEntries({ filter }: { readonly filter: AuditFilter }) {
   const [older, setOlder] = useState<readonly AuditRecord[]>([]);
   const [before, setBefore] = useState("");

@@ -8,10 +8,10 @@ import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { listEmails } from "./people-api.ts";
 
-/** Without the full stop or the bracket that ends a sentence. */
+/** Matches a link without the full stop or the bracket that ends a sentence. */
 const LINK = /(https?:\/\/[^\s<>"]*[^\s<>".,;:!?)])/;
 
-/** What users received, in development. */
+/** The e-mails that users received, in development. */
 export function EmailsTab() {
   const { value, error, isLoading, reload } = useLoaded((signal) => listEmails(signal), []);
   const { emails } = texts.people;
@@ -38,7 +38,7 @@ function EmailText({ mail }: { readonly mail: KeptEmail }) {
   `;
 }
 
-/** Addresses as links; everything else is text. */
+/** Converts addresses in a text to links. */
 function withLinks(text: string): Children {
   return text
     .split(LINK)

@@ -9,7 +9,7 @@ import type {
 import { adminCall } from "../api/admin.ts";
 import { request, requestJson } from "../api/client.ts";
 
-/** As clients of Supabase Auth read it. */
+/** A user in the format of Supabase Auth. */
 export type User = {
   readonly id: string;
   readonly email: string;
@@ -51,7 +51,7 @@ export async function listUsers(page: number, filter: string, signal: AbortSigna
   return { users, total: Number(response.headers.get("X-Total-Count") ?? users.length) };
 }
 
-/** By what rows and policies know the users: `auth.uid()`, by the ids of the users. */
+/** Reads the keys by which rows and policies refer to users (`auth.uid()`), by user id. */
 export async function readUserKeys(ids: readonly string[], signal: AbortSignal): Promise<UserKeys["keys"]> {
   if (ids.length === 0) return {};
   const query = new URLSearchParams(ids.map((id) => ["user", id]));
@@ -70,7 +70,7 @@ export function changeUser(id: string, changes: UserChanges): Promise<User> {
   return requestJson<User>(userPath(id), { method: "PUT", body: changes });
 }
 
-/** `keepsRow`: the row stays, without what names the person. */
+/** Deletes a user. With `keepsRow` the row stays, without personal data. */
 export async function deleteUser(id: string, keepsRow: boolean): Promise<void> {
   await request(userPath(id), { method: "DELETE", body: { should_soft_delete: keepsRow } });
 }
@@ -79,7 +79,7 @@ export function inviteUser(email: string): Promise<User> {
   return requestJson<User>("/auth/v1/invite", { method: "POST", body: { email }, as: "administrator" });
 }
 
-/** A link by which the user sets a new password. */
+/** Makes a link with which the user sets a new password. */
 export async function makeRecoveryLink(email: string): Promise<string> {
   const body = { type: "recovery", email };
   const made = await requestJson<{ action_link: string }>("/auth/v1/admin/generate_link", { method: "POST", body });
@@ -94,7 +94,7 @@ export type Factor = {
   readonly created_at: string;
 };
 
-/** Second factors, or passkeys. */
+/** The second factors, or the passkeys. */
 export type FactorKind = "factors" | "passkeys";
 
 export function listFactors(userId: string, kind: FactorKind, signal: AbortSignal): Promise<readonly Factor[]> {

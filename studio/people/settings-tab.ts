@@ -9,7 +9,7 @@ import { listSignInSettings } from "./people-api.ts";
 
 const words = texts.people.settings;
 
-/** What decides about accounts, sign-in and e-mails, and where to set it. */
+/** The settings of accounts, sign-in and e-mails, and how to set them. */
 export function SettingsTab() {
   const { value, error, isLoading, reload } = useLoaded((signal) => listSignInSettings(signal), []);
   const { setting, inEffect, meaning } = texts.people.columns;
@@ -35,7 +35,7 @@ function SettingValue({ setting }: { readonly setting: SignInSetting }) {
   `;
 }
 
-/** Without the marks of Markdown. */
+/** Removes the markup of Markdown. */
 function plainText(description: string): string {
   return description.replace(/\[([^\][]{1,200})\]\([^()\s]{1,300}\)/g, "$1").replaceAll("`", "");
 }

@@ -15,7 +15,7 @@ import { labelOf } from "./users-tab.ts";
 
 export type UserAction = keyof typeof texts.people.actions;
 
-/** Those that make sense for the user. */
+/** Returns the actions that apply to the user. */
 export function userActions(user: User): readonly UserAction[] {
   const isBanned = user.banned_until !== undefined && Date.parse(user.banned_until) > Date.now();
   return [
@@ -74,7 +74,7 @@ function Question({ user, action, onClose, onDone }: ActionProps & { readonly ac
   `;
 }
 
-/** The link is made when the dialog opens, and shown once. */
+/** Makes the link when the dialog opens, and shows it once. */
 function RecoveryLink({ user, onClose }: ActionProps) {
   const { value, error } = useLoaded(() => makeRecoveryLink(user.email), [user.email]);
   return html`
@@ -135,7 +135,7 @@ function BanForm(props: ActionProps) {
 
 function MetadataForm(props: ActionProps) {
   const { user_metadata: ofUser, app_metadata: ofApp } = props.user;
-  // The service adds these two.
+  // The service adds these two itself.
   const { provider: _provider, providers: _providers, ...app } = ofApp;
   const [userText, setUserText] = useState(JSON.stringify(ofUser, null, 2));
   const [appText, setAppText] = useState(JSON.stringify(app, null, 2));
@@ -167,7 +167,7 @@ function faultOf(text: string): string | null {
   }
 }
 
-/** Members are merged by the service: one that was deleted is sent as null. */
+/** Sends deleted members as null, because the service merges members. */
 function withRemovals(before: object, after: object): object {
   const removed = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   return { ...after, ...Object.fromEntries(removed.map((name) => [name, null])) };

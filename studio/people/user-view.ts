@@ -25,7 +25,7 @@ import { labelOf, UserBadges } from "./users-tab.ts";
 
 type UserProps = { readonly id: string };
 
-/** One user, with what can be changed. */
+/** A user, with the actions that change it. */
 export function UserView({ id }: UserProps) {
   const { value: user, error, reload } = useLoaded((signal) => readUser(id, signal), [id]);
   const [action, setAction] = useState<UserAction | null>(null);

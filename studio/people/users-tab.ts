@@ -48,7 +48,7 @@ export function UsersTab() {
 }
 
 type UserTableProps = { readonly users: readonly User[]; readonly keys: UserKeys; readonly isFiltered: boolean };
-/** By what rows know users. */
+/** The keys by which rows refer to users, by user id. */
 type UserKeys = Readonly<Record<string, string>>;
 
 function UserTable({ users, keys, isFiltered }: UserTableProps) {

@@ -43,7 +43,7 @@ export function DatabaseSections({ state, onChange }: DatabaseProps) {
   `;
 }
 
-/** A long one scrolls. */
+/** The text of a statement; a long one scrolls. */
 function StatementText({ text }: { readonly text: string | null }) {
   return html`<code class="statement" tabindex="0">${text?.trim() ?? texts.running.hidden}</code>`;
 }

@@ -2,17 +2,17 @@ import type { RunningSession } from "#operations/admin-types";
 
 export type LockNode = {
   readonly pid: number;
-  /** Null: a prepared transaction, or a session that has ended meanwhile. */
+  /** Null for a prepared transaction, or for a session that has ended meanwhile. */
   readonly session: RunningSession | null;
   readonly waiters: readonly LockNode[];
 };
 
-/** Who waits for whom: each session is listed below the last one that it waits for. */
+/** Returns the waiting sessions as a tree: each session is below the last one that it waits for. */
 export function buildLockTree(sessions: readonly RunningSession[]): readonly LockNode[] {
   const byPid = new Map(sessions.map((session) => [session.pid, session]));
   const waiting = sessions.filter(({ waits_for }) => waits_for.length > 0);
   const waitsFor = (pid: number): readonly number[] => byPid.get(pid)?.waits_for ?? [];
-  /** A blocker that another blocker waits for too is above that one. */
+  /** A blocker that another blocker also waits for is above that one. */
   const parentsOf = ({ waits_for: blockers }: RunningSession) => {
     const direct = blockers.filter((pid) => !blockers.some((other) => other !== pid && waitsFor(other).includes(pid)));
     return direct.length > 0 ? direct : blockers;
@@ -27,7 +27,7 @@ export function buildLockTree(sessions: readonly RunningSession[]): readonly Loc
   };
   const blockers = [...new Set(waiting.flatMap(({ waits_for }) => waits_for))];
   const roots = blockers.filter((pid) => waitsFor(pid).length === 0).map((pid) => toNode(pid, new Set()));
-  // Sessions that wait for each other, until Postgres ends the deadlock.
+  // These sessions wait for each other, until Postgres ends the deadlock.
   const circles = waiting.filter(({ pid }) => !shown.has(pid));
   return [...roots, ...circles.flatMap(({ pid }) => (shown.has(pid) ? [] : [toNode(pid, new Set())]))];
 }

@@ -16,7 +16,7 @@ const STATUSES = Object.entries(words.statuses)
   .map(([value, label]) => ({ value, label }))
   .sort((one, other) => one.value.localeCompare(other.value));
 
-/** The last requests of all processes, by what is in their log lines. */
+/** Searches the last requests of all processes by the text of their log lines. */
 export function RequestSearch() {
   const [filter, setFilter] = useState<RequestFilter>({ search: "", status: "", least_ms: "" });
   const change = (changes: Partial<RequestFilter>) => setFilter((before) => ({ ...before, ...changes }));

@@ -1,7 +1,7 @@
 import type { Cancellation, FoundRequests, FunctionLines, RunningSession, RunningState } from "#operations/admin-types";
 import { adminCall } from "../api/admin.ts";
 
-/** With the intervals after `since`, the `at` of one. */
+/** Reads the state, with the intervals after `since`, the `at` of an interval. */
 export function readRunning(since: string | null, signal: AbortSignal): Promise<RunningState> {
   const query = since === null ? "" : `?since=${encodeURIComponent(since)}`;
   return adminCall<RunningState>(`GET /running${query}`, { signal });

@@ -15,7 +15,7 @@ const formatPercent = (cores: number) => `${formatNumber(cores * 100)} %`;
 export function RunningCharts({ history, latest }: ChartsProps) {
   const to = Date.parse(latest.at);
   const span = { from: to - SPAN_MS, to };
-  // Only this page has measured them, so the time before it was opened would be empty.
+  // Only this page has measured these values, so the time before it was opened would be empty.
   const measured = { from: Math.max(span.from, Math.min(history.samples[0]?.at ?? to, to - MIN_SPAN_MS)), to };
   const { rate, failures, p50, p99 } = requestSeries(history);
   const sampled = (measure: (sample: RunningSample) => number): ChartPoint[] =>

@@ -1,14 +1,14 @@
 import type { CountedInterval, ProcessState, RunningState } from "#operations/admin-types";
 import type { ChartPoint } from "../components/chart.ts";
 
-/** What one answer of the service said, besides requests. */
+/** The values of one response of the service, without requests. */
 export type RunningSample = {
   readonly at: number;
   readonly connections: number;
   readonly active: number;
   readonly waiting: number;
   readonly memoryBytes: number;
-  /** In processor cores, since the answer before. */
+  /** The processor cores in use since the previous response. */
   readonly processor: number;
   readonly sockets: number;
   readonly channels: number;
@@ -17,7 +17,7 @@ export type RunningSample = {
   readonly running: number;
 };
 
-/** The last minutes, as far as the page has seen them; those of requests are from the service. */
+/** The last minutes, as far as the page has seen them; the requests come from the service. */
 export type RunningHistory = {
   readonly intervals: readonly CountedInterval[];
   readonly samples: readonly RunningSample[];
@@ -56,7 +56,7 @@ function toSample(state: RunningState, previous: RunningState | null): RunningSa
   };
 }
 
-/** Of processes that both answers have: those that were replaced begin at zero. */
+/** Adds up the use of processes in both responses. Processes that replaced others begin at zero. */
 function processorUse(state: RunningState, previous: RunningState | null): number {
   const seconds = previous ? (Date.parse(state.at) - Date.parse(previous.at)) / 1000 : 0;
   const before = new Map(previous?.processes.map((each) => [each.pid, each.processor_seconds]));
@@ -72,7 +72,7 @@ export type RequestSeries = {
   readonly p99: readonly ChartPoint[];
 };
 
-/** A point for each interval; the service leaves out those without requests. */
+/** Returns a point for each interval; the service omits those without requests. */
 export function requestSeries({ intervals, latest }: RunningHistory): RequestSeries {
   const step = (latest?.requests.interval_seconds ?? 5) * 1000;
   const end = Math.floor(Date.parse(latest?.at ?? "") / step) * step;
@@ -103,7 +103,7 @@ export type InterfaceSummary = {
 
 const SUMMARY_MS = 60_000;
 
-/** The requests of the last minute by interface; percentiles are the worst of its intervals. */
+/** Returns the requests of the last minute by interface; a percentile is the worst of its intervals. */
 export function summarizeInterfaces({ intervals, latest }: RunningHistory): readonly InterfaceSummary[] {
   const since = Date.parse(latest?.at ?? "") - SUMMARY_MS;
   const entries = intervals

@@ -20,7 +20,7 @@ const CHANNEL = "channel";
 
 type Polling = { readonly history: RunningHistory; readonly error: Error | null; readonly isPaused: boolean };
 
-/** Kept while other pages are shown. */
+/** The state of polling, kept while other pages are shown. */
 const polling = makeStore<Polling>({ history: NO_HISTORY, error: null, isPaused: false });
 
 async function poll(signal: AbortSignal): Promise<void> {
@@ -33,7 +33,7 @@ async function poll(signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Asks every two seconds while the page can be seen. */
+/** Polls every two seconds while the page is visible. */
 function usePolling(isPaused: boolean): void {
   useEffect(() => {
     if (isPaused) return undefined;

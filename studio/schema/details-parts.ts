@@ -15,7 +15,7 @@ type HeaderProps = {
   readonly children?: Children;
 };
 
-/** The name of the object, its most important facts, and what can be done with it. */
+/** The name of the object, its most important facts, and its actions. */
 export function DetailsHeader({ name, kind, comment, actions, children }: HeaderProps) {
   return html`
     <header class="schema-header">
@@ -51,9 +51,9 @@ export function DetailsSection({ title, count, actions, children }: DetailsSecti
 
 type PartsTableProps = {
   readonly label: string;
-  /** Empty for a column of menus. */
+  /** The headers; empty for a column of menus. */
   readonly head: readonly string[];
-  /** Their cells, of which the first names the part. */
+  /** The cells of the parts; the first cell names the part. */
   readonly rows: readonly (readonly Children[])[];
 };
 
@@ -64,7 +64,7 @@ export function PartsTable({ label, head, rows }: PartsTableProps) {
   return html`<${PlainTable} label=${label} heads=${heads} rows=${parts} hasRowHeads />`;
 }
 
-/** Names and values, without those that are null. */
+/** A list of names and values, without values that are null. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [string, Children])[] }) {
   const known = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
   return html`
@@ -82,7 +82,7 @@ export function Code({ text }: { readonly text: string }) {
   return html`<code class="schema-code">${text}</code>`;
 }
 
-/** `about 1,234`; nothing where Postgres has not counted. */
+/** Returns `about 1,234`; empty if Postgres has not counted. */
 export function aboutCount(count: number | null): string {
   return count === null ? "" : texts.schema.about(formatCount(count));
 }

@@ -8,7 +8,7 @@ import {
 import type { LayoutEdge, Point } from "./layout.ts";
 
 export const COLUMN_CHOICES = ["all", "keys", "none"] as const;
-/** Which columns the boxes show. */
+/** The choice of columns that the boxes show. */
 export type ColumnChoice = (typeof COLUMN_CHOICES)[number];
 
 export type DiagramRow = {
@@ -32,12 +32,12 @@ export type DiagramBox = {
 export type DiagramLink = LayoutEdge & {
   readonly id: string;
   readonly key: DescribedForeignKey;
-  /** Indexes of the rows in both boxes; empty if they do not show the columns. */
+  /** The indexes of the columns' rows in both boxes; empty if the boxes do not show the columns. */
   readonly fromRows: readonly number[];
   readonly toRows: readonly number[];
-  /** Whether several rows may refer to the same one. */
+  /** True if several rows may refer to the same row. */
   readonly isMany: boolean;
-  /** Whether a row may refer to none. */
+  /** True if a row may refer to no row. */
   readonly isOptional: boolean;
 };
 
@@ -56,7 +56,7 @@ const MIN_WIDTH = 140;
 const MAX_WIDTH = 320;
 const PADDING = 44;
 
-/** The tables of these schemas, or those around one table; without views and partitions. */
+/** Returns the tables of these schemas, or those around one table; without views and partitions. */
 export function chooseTables(
   catalog: DatabaseDescription,
   schema: string | null,
@@ -94,7 +94,7 @@ function toBox(table: DescribedTable, choice: ColumnChoice, isQualified: boolean
   return { id: nameKey(table), table, title, rows, width, height };
 }
 
-/** Null if the table that it refers to is not shown. */
+/** Returns null if the diagram does not show the target table. */
 function toLink(box: DiagramBox, key: DescribedForeignKey, boxes: ReadonlyMap<string, DiagramBox>): DiagramLink | null {
   const target = boxes.get(nameKey(key.target));
   if (!target) return null;
@@ -121,14 +121,14 @@ export type Side = "left" | "right";
 /** One end of a link, at the border of a box. */
 export type LinkEnd = Point & {
   readonly side: Side;
-  /** Of the first and the last column of a composite key. */
+  /** The heights of the first and the last column of a composite key. */
   readonly top: number;
   readonly bottom: number;
 };
 
 type PlacedBox = { readonly box: DiagramBox; readonly at: Point };
 
-/** The ends of a link: on the sides of the boxes that face each other, or both on the right. */
+/** Returns the ends of a link: on the sides of the boxes that face each other, or both on the right. */
 export function linkEnds(
   { fromRows, toRows }: DiagramLink,
   from: PlacedBox,
@@ -154,7 +154,7 @@ function endAt({ box, at }: PlacedBox, rows: readonly number[], side: Side): Lin
   return { x, y: (top + bottom) / 2, side, top, bottom };
 }
 
-/** The line of a link as an SVG path: a curve that leaves both boxes horizontally. */
+/** Returns the line of a link as an SVG path: a curve that leaves both boxes horizontally. */
 export function linkPath(from: LinkEnd, to: LinkEnd): string {
   const bend = (end: LinkEnd, distance: number) => end.x + (end.side === "left" ? -distance : distance);
   if (from.side === to.side) {
@@ -170,7 +170,7 @@ const MIN_BEND = 30;
 const FOOT = 10;
 const SPREAD = 5;
 
-/** A crow's foot where many rows may refer to one, else a bar; a bracket along the columns of a composite key. */
+/** Draws a crow's foot if many rows may refer to one, else a bar; a bracket spans the columns of a composite key. */
 export function footPath({ x, y, side, top, bottom }: LinkEnd, isMany: boolean): string {
   const outside = x + (side === "left" ? -FOOT : FOOT);
   const mark = isMany
@@ -179,7 +179,7 @@ export function footPath({ x, y, side, top, bottom }: LinkEnd, isMany: boolean):
   return top === bottom ? mark : `${mark}M${x} ${top - SPREAD}V${bottom + SPREAD}`;
 }
 
-/** A bar for exactly one row, with a circle if there may be none. */
+/** Draws a bar for exactly one row, with a circle if there may be none. */
 export function targetPath({ x, y, side, top, bottom }: LinkEnd, isOptional: boolean): string {
   const direction = side === "left" ? -1 : 1;
   const bar = x + direction * 6;

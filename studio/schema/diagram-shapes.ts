@@ -16,9 +16,9 @@ import { pathToTable } from "./objects.ts";
 export type BoxProps = {
   readonly box: DiagramBox;
   readonly at: Point;
-  /** It, or one that it is related to, is pointed at. */
+  /** True if the pointer is on the table or on one that it is related to. */
   readonly isLit: boolean;
-  /** False: only its name, in a size that is read when it is small. */
+  /** False shows only the name, in a size that is legible at a small scale. */
   readonly isDetailed: boolean;
   readonly onPoint?: (id: string | null) => void;
   readonly onFocus?: (id: string | null) => void;
@@ -36,7 +36,7 @@ const MOVES: Readonly<Record<string, Point>> = {
   ArrowDown: { x: 0, y: STEP },
 };
 
-/** A table of the diagram: a link to its details. Rendered again only when its own properties change. */
+/** A table of the diagram, with a link to its details. It is rendered again only when its own properties change. */
 export class BoxShape extends Component<BoxProps> {
   override shouldComponentUpdate(next: BoxProps): boolean {
     const { box, at, isLit, isDetailed } = this.props;
@@ -87,7 +87,7 @@ export class BoxShape extends Component<BoxProps> {
 
 const TITLE_SIZE = 13;
 const NAME_SIZE = 22;
-/** The width of a character, as a part of the size of the font. */
+/** The width of a character relative to the font size. */
 const BOLD_RATIO = 0.62;
 
 function boxTitle(title: string, width: number) {
@@ -95,7 +95,7 @@ function boxTitle(title: string, width: number) {
   return html`<text class="diagram-title" x="10" y="20" font-size=${size}>${title}</text>`;
 }
 
-/** As large as fits, since it is shown while the diagram is small. */
+/** Shows the name as large as fits, for a small diagram. */
 function boxName({ title, width, height }: DiagramBox) {
   const size = Math.min(NAME_SIZE, (width - 8) / (title.length * BOLD_RATIO));
   return html`
@@ -133,13 +133,13 @@ function shorten(text: string, length: number): string {
 export type LinkProps = {
   readonly link: DiagramLink;
   readonly ends: { readonly from: LinkEnd; readonly to: LinkEnd };
-  /** As an SVG path. */
+  /** The line as an SVG path. */
   readonly line: string;
   readonly isLit: boolean;
   readonly onPoint?: (link: DiagramLink | null) => void;
 };
 
-/** A foreign key, with a crow's foot at the table that has it. */
+/** A foreign key, with a crow's foot at its own table. */
 export function LinkShape({ link, ends: { from, to }, line, isLit, onPoint }: LinkProps) {
   return html`
     <g class=${isLit ? "diagram-link lit" : "diagram-link"} onPointerEnter=${() => onPoint?.(link)} onPointerLeave=${() => onPoint?.(null)}>
@@ -152,7 +152,7 @@ export function LinkShape({ link, ends: { from, to }, line, isLit, onPoint }: Li
   `;
 }
 
-/** `films.director_id refers to people.id, on delete cascade` */
+/** Returns `films.director_id refers to people.id, on delete cascade`. */
 export function describeLink({ from, key }: DiagramLink): string {
   const [, table = ""] = JSON.parse(from) as string[];
   return texts.schema.reference(

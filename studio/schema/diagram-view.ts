@@ -27,9 +27,9 @@ export type DiagramViewProps = {
   readonly panZoom: Ref<PanZoom> & { current: PanZoom | null };
 };
 
-/** With more boxes only those near the visible part are in the document. */
+/** The number of boxes above which only those near the visible part are in the document. */
 const MAX_BOXES = 150;
-/** Names of columns are not legible below. */
+/** The minimum scale at which names of columns are legible. */
 const DETAILED_SCALE = 0.4;
 const PAN_STEP = 80;
 const PANS: Readonly<Record<string, readonly [number, number]>> = {
@@ -42,7 +42,7 @@ const PANS: Readonly<Record<string, readonly [number, number]>> = {
 type ShownPart = { readonly part: Bounds; readonly isDetailed: boolean };
 const EVERYTHING = { part: { x: -1e9, y: -1e9, width: 2e9, height: 2e9 } };
 
-/** The diagram, which is moved and scaled; a table that is pointed at shows its relations. */
+/** The diagram, which users can move and scale; pointing at a table shows its relations. */
 export function DiagramView({ model, placeOf, onMove, panZoom }: DiagramViewProps) {
   const { svg, group, shown } = usePanZoom({ model, placeOf, onMove, panZoom });
   const [pointed, setPointed] = useState<string | null>(null);
@@ -83,7 +83,7 @@ export function DiagramView({ model, placeOf, onMove, panZoom }: DiagramViewProp
   `;
 }
 
-/** The elements to move, and the part of the diagram that is to be rendered. */
+/** Returns the elements to move, and the part of the diagram to render. */
 function usePanZoom({ model, placeOf, onMove, panZoom }: DiagramViewProps) {
   const svg = useRef<SVGSVGElement>(null);
   const group = useRef<SVGGElement>(null);
@@ -115,7 +115,7 @@ function moveByKey(event: KeyboardEvent, panZoom: PanZoom, bounds: () => Bounds)
   return true;
 }
 
-/** Without anything to point at: for print and files. */
+/** A diagram without pointer actions: for print and files. */
 export function StaticDiagram({ model, placeOf }: Pick<DiagramViewProps, "model" | "placeOf">) {
   const { x, y, width, height } = boundsOf(model.boxes, placeOf);
   const [outerWidth, outerHeight] = [width + 120, height + 40];
@@ -127,7 +127,7 @@ export function StaticDiagram({ model, placeOf }: Pick<DiagramViewProps, "model"
   `;
 }
 
-/** The ends of links, and the lines between them: around boxes, as far as there are not too many. */
+/** Returns the ends of links and the lines between them; unless there are too many boxes, lines go around them. */
 function placeLinks(links: readonly DiagramLink[], { boxes }: DiagramModel, placeOf: PlaceOf): PlacedLink[] {
   const placed = new Map(boxes.map((box) => [box.id, { box, at: placeOf(box.id) }]));
   const rectangles = [...placed].map(([id, { box, at }]) => ({ id, ...at, width: box.width, height: box.height }));
@@ -145,7 +145,7 @@ function openTable({ table }: DiagramBox): void {
   navigate(pathToTable(table));
 }
 
-/** The table or foreign key that is pointed at, with all that it is related to. */
+/** Returns the table or foreign key under the pointer, with all its relations. */
 function litParts({ links }: DiagramModel, pointed: string | null, pointedLink: DiagramLink | null) {
   if (pointed === null && pointedLink === null) return null;
   const lit = pointedLink ? [pointedLink] : links.filter(({ from, to }) => from === pointed || to === pointed);
@@ -155,7 +155,7 @@ function litParts({ links }: DiagramModel, pointed: string | null, pointedLink: 
   };
 }
 
-/** Half a screen more than what is visible, so that not each step renders it again. */
+/** Returns the visible part with half a screen more on each side, so that not each step renders it again. */
 function nextPart(before: ShownPart, panZoom: PanZoom): ShownPart {
   const { x, y, width, height } = panZoom.visible();
   const isDetailed = panZoom.scale >= DETAILED_SCALE;

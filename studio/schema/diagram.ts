@@ -23,11 +23,11 @@ import { DiagramView, type PlaceOf, StaticDiagram } from "./diagram-view.ts";
 import { layOut, type Point } from "./layout.ts";
 import type { PanZoom } from "./pan-zoom.ts";
 
-/** With more tables their columns are hidden at first. */
+/** The number of tables above which their columns are hidden at first. */
 const MANY_TABLES = 60;
 const ALL_SCHEMAS = "*";
 
-/** Tables and foreign keys as a picture. The address says which ones. */
+/** A diagram of tables and foreign keys. The address selects the tables. */
 export function Diagram({ catalog }: { readonly catalog: DatabaseDescription }) {
   const choice = useDiagramChoice(catalog);
   const { model, candidates } = choice;
@@ -74,7 +74,7 @@ export function Diagram({ catalog }: { readonly catalog: DatabaseDescription }) 
 
 type DiagramState = {
   readonly model: DiagramModel;
-  /** The tables that can be chosen, and those that are. */
+  /** The tables that can be chosen; `chosen` are in the diagram. */
   readonly candidates: readonly DescribedTable[];
   readonly chosen: ReadonlySet<string>;
   readonly schema: string;
@@ -181,7 +181,7 @@ function TableChooser({ choice: { candidates, chosen }, onChange }: ChooserProps
   `;
 }
 
-/** The same as a text. */
+/** The same relations as text. */
 function RelationList({ model }: { readonly model: DiagramModel }) {
   return html`
     <details class="schema-relations">
@@ -191,7 +191,7 @@ function RelationList({ model }: { readonly model: DiagramModel }) {
   `;
 }
 
-/** The whole diagram takes the place of the page on paper, whatever part of it is visible. */
+/** Prints the whole diagram in place of the page, whatever part of it is visible. */
 function usePrinting(model: DiagramModel, placeOf: PlaceOf): void {
   const current = useRef({ model, placeOf });
   current.current = { model, placeOf };
@@ -218,7 +218,7 @@ function usePrinting(model: DiagramModel, placeOf: PlaceOf): void {
 
 const placesKey = (database: string) => `studio.diagram.${database}`;
 
-/** Where boxes were dragged to, by table; kept in the browser. */
+/** Reads the positions of dragged boxes by table; the browser stores them. */
 function readPlaces(database: string): ReadonlyMap<string, Point> {
   const stored = readStoredJson(placesKey(database), isJsonObject) ?? {};
   return new Map(Object.entries(stored).filter((entry): entry is [string, Point] => isPoint(entry[1])));
@@ -249,12 +249,12 @@ function downloadDiagram(model: DiagramModel, placeOf: PlaceOf, name: string): v
   saveFile(`${name}.svg`, new Blob([diagramFile(model, placeOf)], { type: "image/svg+xml" }));
 }
 
-/** The diagram as the text of an SVG file, which needs nothing else. */
+/** Returns the diagram as a self-contained SVG file. */
 function diagramFile(model: DiagramModel, placeOf: PlaceOf): string {
   const holder = document.createElement("div");
   render(html`<${StaticDiagram} model=${model} placeOf=${placeOf} />`, holder);
   const svg = holder.querySelector("svg")!;
-  // Links would lead to pages of this service.
+  // The links would lead to pages of this service.
   for (const link of svg.querySelectorAll("a")) link.removeAttribute("href");
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
   style.textContent = STYLES;

@@ -1,23 +1,23 @@
-/** A box of the diagram, before it has a place. */
+/** A box of the diagram, without a position. */
 export type LayoutBox = { readonly id: string; readonly width: number; readonly height: number };
-/** From a table to the one that it refers to. */
+/** A reference from a table to another. */
 export type LayoutEdge = { readonly from: string; readonly to: string };
 export type Point = { readonly x: number; readonly y: number };
-/** The places of the upper left corners by id. */
+/** The positions of the upper left corners by id. */
 export type Layout = ReadonlyMap<string, Point>;
 
 const COLUMN_GAP = 72;
 const ROW_GAP = 28;
 const COMPONENT_GAP = 56;
-/** A layer may be as tall without being split into columns. */
+/** The maximum height of a layer that is not split into columns. */
 const COLUMN_HEIGHT = 1200;
 const SWEEPS = 6;
-/** Of the whole diagram: width by height. */
+/** The ratio of width to height of the whole diagram. */
 const ASPECT = 1.6;
 
 type Graph = {
   readonly boxes: ReadonlyMap<string, LayoutBox>;
-  /** The tables that a table refers to, and those that refer to it; without itself. */
+  /** The other tables that a table refers to; `sources` are those that refer to it. */
   readonly targets: ReadonlyMap<string, readonly string[]>;
   readonly sources: ReadonlyMap<string, readonly string[]>;
 };
@@ -71,7 +71,7 @@ function findComponents({ boxes, targets, sources }: Graph): string[][] {
   return components;
 }
 
-/** The layer of a table is one more than the highest of its targets; of a circle, one reference is ignored. */
+/** The layer of a table is one more than the highest of its targets; one reference of a circle is ignored. */
 function toLayers(ids: readonly string[], { targets }: Graph): string[][] {
   const layerOf = new Map<string, number>();
   const open = new Set<string>();
@@ -79,7 +79,7 @@ function toLayers(ids: readonly string[], { targets }: Graph): string[][] {
   const layers = Map.groupBy(ids, (id) => layerOf.get(id)!);
   return [...layers].sort(([one], [other]) => one - other).map(([, layer]) => layer);
 
-  /** Without recursion, since chains of references can be long. */
+  /** Visits the tables without recursion, since chains of references can be long. */
   function visit(start: string): void {
     const stack = [{ id: start, next: 0, layer: 0 }];
     while (stack.length > 0) {
@@ -146,7 +146,7 @@ function toColumns(layers: readonly (readonly string[])[], { boxes }: Graph): st
   });
 }
 
-/** Left to right; within a column as near to the neighbours on the left as the order allows. */
+/** Places columns from left to right; within a column, boxes are as near to their left neighbours as the order allows. */
 function placeColumns(columns: Columns, { boxes, targets }: Graph): PlacedGroup {
   const places = new Map<string, Point>();
   const middles = new Map<string, number>();
@@ -166,7 +166,7 @@ function placeColumns(columns: Columns, { boxes, targets }: Graph): PlacedGroup 
   return normalize(places, boxes);
 }
 
-/** The tops nearest to the wanted ones at which boxes in this order do not overlap: blocks that touch move together. */
+/** Returns the tops nearest to the wanted ones at which boxes in this order do not overlap: touching blocks move together. */
 function separate(wanted: readonly number[], heights: readonly number[]): number[] {
   type Block = { first: number; count: number; sum: number; height: number };
   const blocks: Block[] = [];
@@ -210,7 +210,7 @@ function placeInRows(ids: readonly string[], { boxes }: Graph): PlacedGroup {
   return normalize(places, boxes);
 }
 
-/** Moves the group to 0, 0. */
+/** Moves the group to position 0, 0. */
 function normalize(places: ReadonlyMap<string, Point>, boxes: Graph["boxes"]): PlacedGroup {
   let [left, top, right, bottom] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0, Number.NEGATIVE_INFINITY];
   for (const [id, { x, y }] of places) {
@@ -226,7 +226,7 @@ function normalize(places: ReadonlyMap<string, Point>, boxes: Graph["boxes"]): P
   return { places: moved, width: right - left, height: bottom - top };
 }
 
-/** In rows whose width is that of the largest group, or what makes the diagram as wide as a screen. */
+/** Packs groups into rows. A row is as wide as the largest group, or as the width that gives the diagram the ratio of a screen. */
 function packGroups(groups: readonly PlacedGroup[]): Layout {
   const area = groups.reduce((sum, { width, height }) => sum + (width + COMPONENT_GAP) * (height + COMPONENT_GAP), 0);
   const maxWidth = Math.max(Math.sqrt(area * ASPECT), ...groups.map(({ width }) => width));
@@ -244,18 +244,18 @@ function packGroups(groups: readonly PlacedGroup[]): Layout {
   return layout;
 }
 
-/** With the gaps beside and below it. */
+/** Returns the area with the gaps beside and below the box. */
 function areaOf({ width, height }: Pick<LayoutBox, "width" | "height">, gap: number): number {
   return (width + gap) * (height + ROW_GAP);
 }
 
-/** Null if none of them has a position yet. */
+/** Returns null if none of them has a position yet. */
 function average(ids: readonly string[], positions: ReadonlyMap<string, number>): number | null {
   const known = ids.flatMap((id) => positions.get(id) ?? []);
   return known.length === 0 ? null : known.reduce((sum, each) => sum + each, 0) / known.length;
 }
 
-/** Independent of the browser's language. */
+/** Compares texts independently of the browser's language. */
 function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -6,7 +6,7 @@ const CLEARANCE = 12;
 const SAMPLES = 24;
 const MAX_BEND = 40;
 
-/** The line of a link, around the boxes that would hide it. The boxes that it joins are no obstacles. */
+/** Returns the line of a link around the boxes that would hide it. The boxes that it joins are no obstacles. */
 export function routeLink(from: LinkEnd, to: LinkEnd, obstacles: readonly Rectangle[]): string {
   if (from.side === to.side) return linkPath(from, to);
   const [start, end] = from.x < to.x ? [from, to] : [to, from];
@@ -21,7 +21,7 @@ export function routeLink(from: LinkEnd, to: LinkEnd, obstacles: readonly Rectan
   return `M${start.x} ${start.y}${curve(start.x, start.y, first, height)}H${last}${curve(last, height, end.x, end.y)}`;
 }
 
-/** Nearest to the wanted one, above or below boxes. */
+/** Returns the free height above or below boxes that is nearest to the wanted one. */
 function freeHeight(boxes: readonly Rectangle[], wanted: number): number {
   const candidates = boxes.flatMap(({ y, height }) => [y - CLEARANCE, y + height + CLEARANCE]);
   const free = candidates.filter((at) => boxes.every(({ y, height }) => at < y || at > y + height));
@@ -33,7 +33,7 @@ function curve(x: number, y: number, toX: number, toY: number): string {
   return `C${x + bend} ${y} ${toX - bend} ${toY} ${toX} ${toY}`;
 }
 
-/** Whether the curve of `linkPath` crosses the box. */
+/** True if the curve of `linkPath` crosses the box. */
 function isCrossed({ x, y, width, height }: Rectangle, start: LinkEnd, end: LinkEnd): boolean {
   const middle = (start.x + end.x) / 2;
   for (let step = 1; step < SAMPLES; step++) {

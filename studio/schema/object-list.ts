@@ -16,7 +16,7 @@ const ICONS: Readonly<Record<ObjectKind, IconName>> = {
   publication: "activity",
 };
 
-/** More are found by searching. */
+/** The maximum number of shown objects; a search finds more. */
 const MAX_SHOWN = 500;
 
 /** All objects of the database, with a search. */

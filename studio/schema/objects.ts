@@ -7,20 +7,20 @@ export type ObjectKind = (typeof OBJECT_KINDS)[number];
 /** An object of the database in the list. */
 export type SchemaObject = {
   readonly kind: ObjectKind;
-  /** Null for what is in no schema. */
+  /** Null if the object is in no schema. */
   readonly schema: string | null;
   readonly name: string;
-  /** What kind of table, or the arguments of a function. */
+  /** The kind of a table, or the arguments of a function. */
   readonly detail: string;
   readonly comment: string | null;
   readonly path: string;
-  /** Of the service and its tools. */
+  /** True for objects of the service and its tools. */
   readonly internal: boolean;
 };
 
 export type ObjectFilter = {
   readonly text: string;
-  /** Null for all. */
+  /** The kind of object; null for all. */
   readonly kind: ObjectKind | null;
   readonly internal: boolean;
 };
@@ -33,7 +33,7 @@ export function pathToFunction({ schema, name, signature }: DescribedName & { re
   return pathTo("schema", "function", schema, name, signature === "" ? "()" : signature);
 }
 
-/** By kind; those of exposed schemas come first. */
+/** Returns the objects by kind; those of exposed schemas come first. */
 export function listObjects(catalog: DatabaseDescription): SchemaObject[] {
   const internal = new Set(catalog.schemas.filter((schema) => schema.internal).map(({ name }) => name));
   const exposed = new Set<string | null>(catalog.schemas.filter((schema) => schema.exposed).map(({ name }) => name));
@@ -71,7 +71,7 @@ export function listObjects(catalog: DatabaseDescription): SchemaObject[] {
   return all.sort((one, other) => rank(one) - rank(other));
 }
 
-/** Each word must be in the schema, the name, the detail or the comment. Names that begin with the text come first. */
+/** Returns the objects with each word in the schema, name, detail or comment. Names that begin with the text come first. */
 export function filterObjects(
   objects: readonly SchemaObject[],
   { text, kind, internal }: ObjectFilter,

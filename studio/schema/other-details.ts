@@ -17,7 +17,7 @@ import { TypeMenu } from "./forms/schema-menus.ts";
 
 type TypeProps = { readonly catalog: DatabaseDescription; readonly type: DescribedType };
 
-/** An enum, domain, composite type or range, and the columns that have it. */
+/** An enum, domain, composite type or range, and the columns of this type. */
 export function TypeDetails({ catalog, type }: TypeProps) {
   const uses = catalog.tables.flatMap((table) =>
     table.columns.filter((column) => isOfType(column, type)).map((column) => ({ table, column })),
@@ -67,7 +67,7 @@ export function TypeDetails({ catalog, type }: TypeProps) {
   `;
 }
 
-/** Whether the column holds values of the type, or arrays of them. */
+/** True if the column holds values of the type, or arrays of them. */
 function isOfType({ type_name: name, type: text }: DescribedColumn, type: DescribedType): boolean {
   return (name !== null && isSameName(name, type)) || text === `${identifierOf(type)}[]`;
 }

@@ -4,7 +4,7 @@ import type { Point } from "./layout.ts";
 type PanZoomOptions = {
   /** The element whose content is moved. */
   readonly group: SVGGElement;
-  /** Called when another part is visible. */
+  /** Called when the visible part has changed. */
   readonly onChange: () => void;
   /** Called while a box is dragged, with the distance since the last call. */
   readonly onDrag: (id: string, distance: Point) => void;
@@ -15,11 +15,11 @@ type Gesture = { readonly box: string | null; readonly pointers: Map<number, Poi
 const MIN_SCALE = 0.05;
 const MAX_SCALE = 2.5;
 const WHEEL_SPEED = 0.0015;
-/** A pointer that moves less has clicked. */
+/** The distance below which a move of the pointer is a click. */
 const CLICK_DISTANCE = 4;
 const MARGIN = 24;
 
-/** Moves and scales a diagram by mouse, touch and wheel. It changes one attribute, so that large diagrams stay fluid. */
+/** Moves and scales a diagram by mouse, touch and wheel. Changes only one attribute, so that large diagrams move smoothly. */
 export class PanZoom {
   readonly #svg: SVGSVGElement;
   readonly #options: PanZoomOptions;
@@ -38,7 +38,7 @@ export class PanZoom {
     for (const end of ["pointerup", "pointercancel"] as const) {
       svg.addEventListener(end, (event) => this.#end(event), { signal });
     }
-    // The click that ends a drag opens nothing.
+    // A click at the end of a drag opens nothing.
     svg.addEventListener("click", (event) => this.#suppressClick(event), { signal, capture: true });
     svg.addEventListener("dragstart", (event) => event.preventDefault(), { signal });
   }
@@ -51,7 +51,7 @@ export class PanZoom {
     this.#listeners.abort();
   }
 
-  /** The part of the diagram that is visible. */
+  /** Returns the visible part of the diagram. */
   visible(): Bounds {
     const { clientWidth, clientHeight } = this.#svg;
     const { x, y } = this.#offset;
@@ -63,7 +63,7 @@ export class PanZoom {
     this.#show({ x: this.#offset.x + x, y: this.#offset.y + y }, this.#scale);
   }
 
-  /** Around the middle, or the given point of the element. */
+  /** Zooms around the middle, or around the given point of the element. */
   zoom(factor: number, at: Point = { x: this.#svg.clientWidth / 2, y: this.#svg.clientHeight / 2 }): void {
     const scale = Math.min(MAX_SCALE, Math.max(MIN_SCALE, this.#scale * factor));
     const ratio = scale / this.#scale;
@@ -71,7 +71,7 @@ export class PanZoom {
     this.#show({ x: at.x - (at.x - x) * ratio, y: at.y - (at.y - y) * ratio }, scale);
   }
 
-  /** Shows all of it, not enlarged. */
+  /** Shows the whole diagram, not enlarged. */
   fit(bounds: Bounds): void {
     const { clientWidth, clientHeight } = this.#svg;
     const [width, height] = [bounds.width + 2 * MARGIN, bounds.height + 2 * MARGIN];
@@ -107,7 +107,7 @@ export class PanZoom {
 
   #zoomByWheel(event: WheelEvent): void {
     event.preventDefault();
-    // A pinch of a touchpad comes as a wheel with the control key.
+    // A pinch on a touchpad arrives as a wheel event with the control key.
     const speed = event.ctrlKey ? WHEEL_SPEED * 6 : WHEEL_SPEED;
     const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * 16 : event.deltaY;
     this.zoom(Math.exp(-pixels * speed), this.#positionOf(event));
@@ -146,7 +146,7 @@ export class PanZoom {
   #end(event: PointerEvent): void {
     const gesture = this.#gesture;
     gesture?.pointers.delete(event.pointerId);
-    // The click comes after this event.
+    // The click event follows this event.
     if (gesture?.pointers.size === 0) setTimeout(() => this.#forget(gesture));
   }
 

@@ -1,8 +1,7 @@
 import type { DescribedColumn, DescribedGrant, DescribedPolicy, DescribedTable } from "../api/catalog.ts";
 import { identifier, identifierOf, identifierOfRole, quoteText } from "../sql-text.ts";
 
-/** Keywords that cannot be names without quotes. */
-/** The SQL that creates a table or view as it is, with all that belongs to it: to read, and to copy. */
+/** The SQL that creates a table or view in its current form, with all its parts: to read, and to copy. */
 export function tableDefinition(table: DescribedTable): string {
   const name = identifierOf(table);
   return [
@@ -79,7 +78,7 @@ function columnLine({
   ].join(" ");
 }
 
-/** Those of constraints are created with the table. */
+/** Returns the indexes without those of constraints, which are created with the table. */
 function ownIndexes({ indexes }: DescribedTable) {
   return indexes.filter(({ constraint }) => constraint === null);
 }

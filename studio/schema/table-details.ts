@@ -24,7 +24,7 @@ import { tableDefinition } from "./table-definition.ts";
 type TableProps = { readonly catalog: DatabaseDescription; readonly table: DescribedTable };
 type OnlyTable = Pick<TableProps, "table">;
 
-/** All that the catalogue knows of a table or view. */
+/** All details of a table or view in the catalogue. */
 export function TableDetails({ catalog, table }: TableProps) {
   const isView = table.kind === "view" || table.kind === "materialized view";
   return html`
@@ -63,7 +63,7 @@ function actions(catalog: DatabaseDescription, table: DescribedTable): Children 
   `;
 }
 
-/** Whether the forms can change it. */
+/** True if the forms can change the table. */
 function isChangeable({ kind, extension }: DescribedTable): boolean {
   return (kind === "table" || kind === "partitioned table") && extension === null;
 }
@@ -114,7 +114,7 @@ function Columns({ catalog, table }: TableProps) {
   `;
 }
 
-/** Where the value comes from when none is sent. */
+/** The source of the value if a request sends none. */
 function valueSource({ identity, generated, default: initial, origin }: DescribedColumn): Children {
   if (identity) return texts.schema.identity(identity);
   if (generated) return html`${texts.schema.generated(generated.kind)} <${Code} text=${generated.expression} />`;
@@ -161,7 +161,7 @@ function References({ catalog, table }: TableProps) {
   `;
 }
 
-/** What a change of a column concerns. */
+/** The objects that depend on the columns. */
 function Dependents({ table: { dependents } }: OnlyTable) {
   if (dependents.length === 0) return null;
   const nameOf = ({ kind, schema, name, of }: DescribedDependent): Children => {
@@ -253,7 +253,7 @@ function Triggers({ catalog, table }: TableProps) {
 
 const COMMANDS = ["select", "insert", "update", "delete"] as const;
 
-/** What each role that requests can run with may do; for some columns only, which ones. */
+/** The privileges of each role that requests can run with; if they cover some columns only, with these columns. */
 function PrivilegeTable({ catalog, table }: TableProps) {
   const roles = catalog.roles.filter(({ settable, login }) => settable && !login);
   return html`

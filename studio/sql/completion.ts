@@ -7,13 +7,13 @@ type CompletedCatalog = Pick<DatabaseDescription, "tables" | "functions" | "sche
 
 const DEFAULT_SCHEMA = "public";
 const NAME = '(?:"(?:[^"]|"")+"|[\\w$]+)';
-/** The tables of a statement: `from films f, people`, `join x.y`, `update z`, `into z`. */
+/** Matches the tables of a statement: `from films f`, `people`, `join x.y`, `update z`, `into z`. */
 const TABLE_REFERENCE = new RegExp(
   `(?:\\b(?:from|join|update|into|using)\\b|,)\\s*(${NAME}(?:\\s*\\.\\s*${NAME})?)`,
   "gi",
 );
 
-/** Names of the catalogue: tables by schema, columns by table or alias, functions. Keywords come with the language. */
+/** Suggests names of the catalogue: tables by schema, columns by table or alias, functions. The language suggests keywords. */
 export function makeCompletion(catalog: CompletedCatalog): SqlCompletion {
   return { tables: tablesBySchema(catalog), defaultSchema: DEFAULT_SCHEMA, source: completionSource(catalog) };
 }
@@ -34,14 +34,14 @@ function completionSource(catalog: CompletedCatalog): CompletionSource {
     const word = context.matchBefore(/[\w$]+/);
     const from = word?.from ?? context.pos;
     const before = context.state.sliceDoc(Math.max(0, from - 1), from);
-    // Names after a dot are those of the language's own suggestions.
+    // The language itself suggests names after a dot.
     if ((!word && !context.explicit) || before === "." || before === "'") return null;
     const statement = statementAround(context.state.doc.toString(), context.pos);
     return { from, options: [...columnCompletions(catalog, statement), ...functions], validFor: /^[\w$]*$/ };
   };
 }
 
-/** The columns of all tables that the statement names. */
+/** Returns the columns of all tables that the statement names. */
 export function columnCompletions(catalog: CompletedCatalog, statement: string): Completion[] {
   const columns = namedTables(catalog, statement).flatMap((table) =>
     table.columns.map((column) => ({ ...toColumn(column), detail: `${column.type} · ${table.name}`, boost: 2 })),
@@ -67,7 +67,7 @@ function functionCompletions({ functions, schemas }: CompletedCatalog): Completi
     });
 }
 
-/** Approximately: a semicolon within a literal ends it too. */
+/** Returns the statement approximately: a semicolon within a literal ends it too. */
 export function statementAround(text: string, position: number): string {
   const start = text.lastIndexOf(";", position - 1) + 1;
   const end = text.indexOf(";", position);

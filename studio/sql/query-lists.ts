@@ -32,7 +32,7 @@ type ListProps = {
   readonly onRun: (text: string) => void;
 };
 
-/** What was run in this browser. */
+/** The queries that were run in this browser. */
 export function HistoryDialog({ onClose, onOpen, onRun }: ListProps) {
   const entries = useStore(queryHistory);
   const [words, setWords] = useState("");
@@ -74,7 +74,7 @@ function pinLabel({ isPinned }: HistoryEntry): string {
   return isPinned ? texts.sql.unpin : texts.sql.pin;
 }
 
-/** Of this browser, and those that administrators share. */
+/** The saved queries of this browser, and those that administrators share. */
 export function SavedDialog({ onClose, ...events }: ListProps) {
   const saved = useStore(savedQueries);
   const shared = useLoaded((signal) => listSharedQueries(signal), []);
@@ -157,7 +157,7 @@ export function SaveDialog({ name: initial, text, onClose, onSaved }: SaveDialog
   `;
 }
 
-/** The open queries: one is shown. */
+/** The tabs of the open queries; one is shown. */
 export function QueryTabs() {
   const open = useStore(openTabs);
   return html`

@@ -6,7 +6,7 @@ import { makeStore } from "../store.ts";
 import { ROLE_PREFIX, runSql, type SqlOptions, VIEWED } from "./sql-request.ts";
 import { addToHistory, queryHistory } from "./stored-queries.ts";
 
-/** The part of a query's text that is run. */
+/** The part of a query's text that runs. */
 export type RunText = { readonly sql: string; readonly start: number };
 
 export type QueryRun = RunText & {
@@ -15,11 +15,11 @@ export type QueryRun = RunText & {
 } & (
     | { readonly state: "running"; readonly stop: () => void }
     | { readonly state: "done"; readonly response: SqlResponse }
-    /** Null: it was cancelled. */
+    /** The error is null if the run was cancelled. */
     | { readonly state: "failed"; readonly error: Error | null }
   );
 
-/** The last run of each query, by its id. They continue while another page is shown. */
+/** The last run of each query, by its id. Runs continue while another page is shown. */
 export const queryRuns = makeStore<Readonly<Record<string, QueryRun>>>({});
 
 export async function startRun(
@@ -54,7 +54,7 @@ function keepInHistory(
 
 const NO_PROBLEMS: readonly CodeProblem[] = [];
 
-/** The place of the error, unless the text was changed meanwhile. */
+/** Returns the position of the error, unless the text was changed meanwhile. */
 export function problemsOf(run: QueryRun | undefined, text: string): readonly CodeProblem[] {
   const error = run?.state === "done" ? run.response.error : null;
   if (!run || !error || error.offset === null || !text.startsWith(run.sql, run.start)) return NO_PROBLEMS;

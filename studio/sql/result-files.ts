@@ -5,7 +5,7 @@ import { writeCsvRecord } from "../tables/transfer/csv-writer.ts";
 type ResultRows = Pick<SqlResult, "columns" | "rows">;
 
 const JSON_TYPES = /^jsonb?$/;
-/** What Postgres writes of a number that JSON can have. */
+/** Matches Postgres's text of a number that is also valid in JSON. */
 const JSON_NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
 export function writeResultCsv({ columns, rows }: ResultRows, forSpreadsheets: boolean): string {
@@ -13,7 +13,7 @@ export function writeResultCsv({ columns, rows }: ResultRows, forSpreadsheets: b
   return [head, ...rows].map((cells) => writeCsvRecord(cells, { forSpreadsheets })).join("");
 }
 
-/** One object for each row. Numbers keep all digits, since their text is the value; values of type json are not changed. */
+/** Writes one object for each row. Numbers keep all digits, because their text is the value; values of type json are unchanged. */
 export function writeResultJson({ columns, rows }: ResultRows): string {
   const names = uniqueNames(columns ?? []);
   const objects = rows.map((row) => {
@@ -23,7 +23,7 @@ export function writeResultJson({ columns, rows }: ResultRows): string {
   return `[\n${objects.join(",\n")}\n]\n`;
 }
 
-/** For the clipboard. */
+/** Writes the text for the clipboard. */
 export function writeResultText({ columns, rows }: ResultRows): string {
   const head = (columns ?? []).map(({ name }) => name);
   return writeTabSeparated([head, ...rows.map((cells) => cells.map((cell) => cell ?? ""))]);
@@ -36,7 +36,7 @@ function writeValue(cell: string | null, { type, category }: SqlColumn): string 
   return category === "N" && JSON_NUMBER.test(cell) ? cell : JSON.stringify(cell);
 }
 
-/** Columns of a query may have the same name, members of an object may not. */
+/** Makes names unique: columns of a query may have the same name, members of an object may not. */
 function uniqueNames(columns: readonly SqlColumn[]): string[] {
   const used = new Set<string>();
   return columns.map(({ name }) => {

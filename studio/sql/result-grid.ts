@@ -10,9 +10,9 @@ const CHARACTER = 7.5;
 const PADDING = 28;
 const MIN_WIDTH = 72;
 const MAX_WIDTH = 360;
-/** So many rows say how wide a column is. */
+/** The number of rows that determine the width of a column. */
 const MEASURED_ROWS = 50;
-/** A cell shows one line. */
+/** The maximum length of a cell, which shows one line. */
 const SHOWN_CHARACTERS = 400;
 
 export function ResultGrid({
@@ -54,7 +54,7 @@ function copyCell(row: SqlRow, { id }: GridColumn): string {
   return row[Number(id)] ?? "";
 }
 
-/** Columns of a query may have the same name. */
+/** Makes a grid column. Columns of a query may have the same name. */
 function toGridColumn({ name, type, category }: SqlColumn, index: number, rows: SqlResult["rows"]): GridColumn {
   const lengths = rows.slice(0, MEASURED_ROWS).map((row) => row[index]?.length ?? 4);
   const characters = Math.max(name.length + type.length + 3, ...lengths);

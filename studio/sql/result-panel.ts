@@ -19,7 +19,7 @@ import { ResultGrid } from "./result-grid.ts";
 
 type View = "grid" | "chart" | "plan" | "planText";
 
-/** What the last run of a query gave. */
+/** The result of the last run of a query. */
 export function ResultPanel({ run }: { readonly run: QueryRun | undefined }) {
   if (!run) return html`<${Empty}>${texts.sql.notRun}<//>`;
   if (run.state === "running") return html`<${RunningClock} startedAt=${run.startedAt} />`;
@@ -138,7 +138,7 @@ function viewsOf({ columns, rows, plan: isExplained }: SqlResult, plan: Statemen
   ];
 }
 
-/** Also of an `explain (format json)` that was written by hand. */
+/** Returns the plan; also that of an `explain (format json)` that was written by hand. */
 function planOf({ plan, columns, rows }: SqlResult): StatementPlan | null {
   if (plan) return plan[0] ?? null;
   const [column] = columns ?? [];

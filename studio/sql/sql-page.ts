@@ -103,7 +103,7 @@ function QueryEditor({ tab, run, catalog, editor, onRun, onRunAll }: QueryEditor
   `;
 }
 
-/** As the viewed caller while there is one, unless somebody else is chosen. */
+/** Returns the options. They name the viewed caller while there is one, unless the user chooses another. */
 function useSqlOptions(viewed: ViewedCaller | null): [SqlOptions, (options: SqlOptions) => void] {
   const initial = viewed ? VIEWED : OWNER;
   const [options, setOptions] = useState<SqlOptions>({
@@ -116,7 +116,7 @@ function useSqlOptions(viewed: ViewedCaller | null): [SqlOptions, (options: SqlO
   return [options, setOptions];
 }
 
-/** A link may bring a text, which opens as a query of its own. It is not run. */
+/** Opens the text of a link as a new query, without running it. */
 function useSharedQuery(): void {
   const [shared] = useSearchParameter("query");
   useEffect(() => {
@@ -126,7 +126,7 @@ function useSharedQuery(): void {
   }, [shared]);
 }
 
-/** The selection, or else the statement at the cursor. */
+/** Returns the selection, or else the statement at the cursor. */
 function chosenText(editor: CodeMirror | null): RunText | null {
   if (!editor) return null;
   const { from, to } = editor.selection;

@@ -3,7 +3,7 @@ import { adminCall } from "../api/admin.ts";
 import type { ViewedCaller } from "../api/session.ts";
 
 export type SqlOptions = {
-  /** `owner`, `viewed`, or a role. */
+  /** `owner`, `viewed`, or a prefixed role. */
   readonly as: string;
   readonly limit: number;
   readonly readOnly: boolean;
@@ -13,7 +13,7 @@ export type SqlOptions = {
 export const OWNER = "owner";
 /** The caller of "View as". */
 export const VIEWED = "viewed";
-/** Before the name of a role, which may be one of the words above. */
+/** The prefix of the name of a role, which may be one of the words above. */
 export const ROLE_PREFIX = "role ";
 
 export function runSql(

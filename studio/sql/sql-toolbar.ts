@@ -15,7 +15,7 @@ import { openTabs } from "./stored-queries.ts";
 const LIMITS = [100, 1_000, 10_000, 50_000];
 
 type ToolbarProps = {
-  /** Null: nothing runs. */
+  /** The running query; null if nothing runs. */
   readonly running: Extract<QueryRun, { state: "running" }> | null;
   readonly onRun: () => void;
   readonly onRunAll: () => void;
@@ -62,7 +62,7 @@ type OptionFieldsProps = {
   readonly onChange: (options: SqlOptions) => void;
 };
 
-/** Who runs the statements, and how much of their results is shown. */
+/** The fields that choose the role of the statements, and the size of their results. */
 export function SqlOptionFields({ options, viewed, roles, onChange }: OptionFieldsProps) {
   const callers = [
     { value: OWNER, label: texts.sql.owner },

@@ -8,16 +8,16 @@ export type QueryTab = { readonly id: string; readonly name: string; readonly te
 
 export type OpenTabs = { readonly tabs: readonly QueryTab[]; readonly current: string };
 
-/** A text that was run. */
+/** A text that was run before. */
 export type HistoryEntry = {
   readonly id: string;
-  /** Milliseconds since 1970, of the last time. */
+  /** The time of the last run, in milliseconds since 1970. */
   readonly at: number;
   readonly text: string;
-  /** Who ran it: `owner`, or a role. */
+  /** The role of the run: `owner`, or another role. */
   readonly as: string;
   readonly milliseconds: number;
-  /** Null: it succeeded. */
+  /** The error; null if the run succeeded. */
   readonly error: string | null;
   readonly isPinned: boolean;
 };
@@ -63,7 +63,7 @@ export function changeTab(open: OpenTabs, id: string, changes: Partial<Omit<Quer
   return { ...open, tabs: open.tabs.map((tab) => (tab.id === id ? { ...tab, ...changes } : tab)) };
 }
 
-/** Its neighbour is shown then; the last tab is replaced by an empty one. */
+/** Closes a tab and shows its neighbour; an empty tab replaces the last one. */
 export function closeTab({ tabs, current }: OpenTabs, id: string): OpenTabs {
   const index = tabs.findIndex((tab) => tab.id === id);
   const rest = tabs.filter((tab) => tab.id !== id);
@@ -71,7 +71,7 @@ export function closeTab({ tabs, current }: OpenTabs, id: string): OpenTabs {
   return { tabs: rest, current: current === id ? rest[Math.min(index, rest.length - 1)]!.id : current };
 }
 
-/** The same text of the same caller moves to the front; the oldest entries that are not pinned are left out. */
+/** Moves the same text of the same caller to the front; removes the oldest entries that are not pinned. */
 export function addToHistory(
   entries: readonly HistoryEntry[],
   added: Omit<HistoryEntry, "id" | "isPinned">,
@@ -85,7 +85,7 @@ export function addToHistory(
   return [{ ...added, id: known?.id ?? newId(), isPinned: known?.isPinned ?? false }, ...kept];
 }
 
-/** Pinned entries first, then the latest; all words must be in the text. */
+/** Returns pinned entries first, then the latest; all words must be in the text. */
 export function searchHistory(entries: readonly HistoryEntry[], words: string): readonly HistoryEntry[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   return entries
@@ -93,7 +93,7 @@ export function searchHistory(entries: readonly HistoryEntry[], words: string): 
     .toSorted((one, other) => Number(other.isPinned) - Number(one.isPinned) || other.at - one.at);
 }
 
-/** A query of the same name is replaced. */
+/** Saves a query, and replaces one of the same name. */
 export function saveQuery(saved: readonly SavedQuery[], query: SavedQuery): readonly SavedQuery[] {
   return [...saved.filter(({ name }) => name !== query.name), query].toSorted((one, other) =>
     one.name.localeCompare(other.name),
@@ -104,7 +104,7 @@ function newId(): string {
   return Math.random().toString(36).slice(2);
 }
 
-/** A store that this browser keeps. */
+/** Makes a store that this browser keeps. */
 function storedValue<Value>(
   key: string,
   isExpected: (stored: unknown) => stored is Value,

@@ -3,10 +3,10 @@ import type { Children } from "../html.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 
-/** A cell shows one line. */
+/** The maximum length of a cell, which shows one line. */
 const MAX_SHOWN = 240;
 
-/** A value as a cell shows it: as text, cut, with null and the empty text distinguished from all others. */
+/** Shows a value as shortened text, with null and the empty text distinguished from all others. */
 export function cellContent(
   value: string | null | undefined,
   column: Pick<DescribedColumn, "base_type" | "type_kind">,
@@ -18,7 +18,7 @@ export function cellContent(
   return kind ? html`<span class=${kind}>${shown}</span>` : shown;
 }
 
-/** A long value, without half of a character at its end. */
+/** Cuts a long value, without half of a character at its end. */
 export function cutText(value: string, length = MAX_SHOWN): string {
   return value.length <= length ? value : `${value.slice(0, length).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }

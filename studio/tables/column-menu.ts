@@ -17,7 +17,7 @@ export type ColumnMenuProps = {
 
 const MENU_WIDTH = 200;
 
-/** What can be done with a column, below its header. */
+/** The menu of a column, below its header. */
 export function ColumnMenu(props: ColumnMenuProps) {
   const { column, anchor, onClose } = props;
   const root = useRef<HTMLDivElement>(null);

@@ -15,7 +15,7 @@ import { isLong } from "./edit/value-input.ts";
 import { valueKind } from "./edit/value-kind.ts";
 import { GrantDialog } from "./table-errors.ts";
 
-// Not for the first paint of a table.
+// The dialogs are loaded later, as the first paint of a table does not need them.
 const ConflictDialog = lazy(async () => (await import("./edit/conflict-dialog.ts")).ConflictDialog);
 const DeleteDialog = lazy(async () => (await import("./edit/delete-dialog.ts")).DeleteDialog);
 const ExportDialog = lazy(async () => (await import("./transfer/export-dialog.ts")).ExportDialog);
@@ -65,7 +65,7 @@ function undoText(change: RowChangeRecord): string {
   return change.kind === "insert" ? texts.editing.undoInsert : texts.editing.undoDelete(change.rows.length);
 }
 
-/** Whether changes of others are shown, and if not why. */
+/** Shows if changes of others appear live; if not, shows the reason. */
 function LiveState({ editing: { live, session } }: { readonly editing: Editing }) {
   const { table } = session.context.changer;
   const { status, newRows } = live;
@@ -99,7 +99,7 @@ type PickerState = {
   readonly onPick: (row: TableRow) => void;
 };
 
-/** Opens the rows that a column refers to; null where it refers to none. */
+/** Returns the function that opens the rows that a column refers to; null if it refers to none. */
 function pickerOf(editing: Editing, column: string, open: (picker: PickerState | null) => void) {
   const { catalog, role, session } = editing;
   const foreignKey = session.context.changer.table.foreign_keys
@@ -121,7 +121,7 @@ function pickerOf(editing: Editing, column: string, open: (picker: PickerState |
     });
 }
 
-/** The control in the active cell; null while none is edited. */
+/** The control in the active cell; null if no cell is edited. */
 function cellEditorOf(editing: Editing, openPicker: (picker: PickerState | null) => void) {
   const { session, state } = editing;
   const { cell } = state;

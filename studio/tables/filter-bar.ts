@@ -10,13 +10,13 @@ import type { TableColumns } from "./rows/use-columns.ts";
 export type FilterBarProps = {
   readonly columns: TableColumns;
   readonly filters: readonly RowFilter[];
-  /** A filter that is not applied yet. */
+  /** The filter that is not applied yet. */
   readonly draft: RowFilter | null;
   readonly onDraft: (draft: RowFilter | null) => void;
   readonly onChange: (filters: readonly RowFilter[]) => void;
 };
 
-/** The conditions on the rows, applied by Enter. */
+/** The conditions on the rows; Enter applies them. */
 export function FilterBar({ columns, filters, draft, onDraft, onChange }: FilterBarProps) {
   const [edited, setEdited] = useState(filters);
   useEffect(() => setEdited(filters), [filters]);

@@ -20,7 +20,7 @@ export type ReferencePreviewProps = {
   readonly table: DescribedTable;
   readonly windows: RowWindows;
   readonly columns: TableColumns;
-  /** The element that has the grid. */
+  /** The element that contains the grid. */
   readonly pane: { readonly current: HTMLElement | null };
   readonly active: GridCell | null;
 };
@@ -30,7 +30,7 @@ type ShownReference = { readonly reference: Reference; readonly anchor: DOMRect 
 const DELAY_MILLISECONDS = 350;
 const MAX_SHOWN = 12;
 
-/** The row that a foreign key refers to, shown while the pointer rests on its cell, or the keyboard is at it. */
+/** The row that a foreign key refers to, shown while the pointer rests on its cell, or the cell is active. */
 export function ReferencePreview(props: ReferencePreviewProps) {
   const { catalog, table, windows, columns, pane, active } = props;
   const [shown, setShown] = useState<ShownReference | null>(null);

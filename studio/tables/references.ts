@@ -18,21 +18,21 @@ export type Reference = {
   readonly filters: readonly RowFilter[];
 };
 
-/** The foreign key that a column is shown as a link for: of several, that with the fewest columns. */
+/** Returns the foreign key that a column links to: if there are several, the one with the fewest columns. */
 export function foreignKeyOf({ foreign_keys: keys }: DescribedTable, column: string): DescribedForeignKey | undefined {
   return keys
     .filter(({ columns }) => columns.includes(column))
     .sort((one, other) => one.columns.length - other.columns.length)[0];
 }
 
-/** The row that a foreign key refers to; null where a column is null or the table is not described. */
+/** Returns the row that a foreign key refers to; null if a column is null or the table is not described. */
 export function referencedRow(catalog: DatabaseDescription, key: DescribedForeignKey, row: TableRow): Reference | null {
   const table = findTable(catalog, key.target);
   const values = key.columns.map((column) => row[column]);
   return table ? referenceBy(key.name, table, key.target_columns, values) : null;
 }
 
-/** The rows that refer to this one, by foreign key. */
+/** Returns the rows that refer to this one, by foreign key. */
 export function referencingRows(catalog: DatabaseDescription, target: DescribedName, row: TableRow): Reference[] {
   return catalog.tables.flatMap((table) =>
     table.foreign_keys
@@ -65,7 +65,7 @@ function referenceBy(
   return { name, table, filters };
 }
 
-/** The page that shows the rows. */
+/** Returns the address of the page that shows the rows. */
 export function addressOf({ table, filters }: Pick<Reference, "table" | "filters">): string {
   return `${pathTo("tables", table.schema, table.name)}?${formatRowsState({ filters, sort: [] })}`;
 }

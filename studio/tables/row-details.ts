@@ -16,7 +16,7 @@ export type RowDetailsProps = {
   readonly onClose: () => void;
 };
 
-/** All values of a row in full, the rows that it refers to, and those that refer to it. */
+/** A row with all values in full, the rows that it refers to, and those that refer to it. */
 export function RowDetails({ catalog, table, columns, windows, index, onClose }: RowDetailsProps) {
   useGridRows(windows);
   const row = index === null ? undefined : windows.rowAt(index);

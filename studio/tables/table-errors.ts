@@ -24,11 +24,11 @@ export type TableErrorsProps = {
   readonly windows: RowWindows;
   readonly role: string;
   readonly table: DescribedTable;
-  /** Whether to say that rows may be hidden where none is seen. */
+  /** True if the page mentions hidden rows when no row is visible. */
   readonly explainsHidden: boolean;
 };
 
-/** Why rows could not be read or are not seen, and what to do about it. */
+/** Explains why rows could not be read or are not visible, and what to do. */
 export function TableErrors({ catalog, windows, role, table, explainsHidden }: TableErrorsProps) {
   useGridRows(windows);
   const { error, isExact, rowCount } = windows;
@@ -48,7 +48,7 @@ type RefusedReadProps = Omit<MissingGrantProps, "sql"> & {
   readonly message: string;
 };
 
-/** The privileges may be missing at another table, which a view or a policy reads. */
+/** Explains a refused read. The privileges may be missing on another table, which a view or a policy reads. */
 function RefusedRead({ catalog, message, ...props }: RefusedReadProps) {
   const { role, table } = props;
   const isOfTable = message.endsWith(` ${table.name}`);
@@ -80,7 +80,7 @@ export type MissingGrantProps = {
   readonly onGranted: () => void;
 };
 
-/** SQL that gives the role what it lacks, which can be applied. */
+/** The SQL that grants the missing privilege to the role; it can be applied. */
 export function MissingGrant({ role, table, sql, onGranted }: MissingGrantProps) {
   const [isApplying, setApplying] = useState(false);
   return html`
@@ -104,12 +104,12 @@ export function GrantDialog({ table, sql, onClose, onGranted }: GrantDialogProps
   return html`<${ApplySqlDialog} title=${title} sql=${sql} name=${title} onClose=${onClose} onApplied=${onGranted} />`;
 }
 
-/** Leads to the explanation of the request for these rows. */
+/** A link to the explanation of the request for these rows. */
 export function WhyLink({ table }: Pick<TableErrorsProps, "table">) {
   return html`<a href=${whyLink(useShownPath(table), table.schema)}>${texts.tables.why}</a>`;
 }
 
-/** The request for the rows that the page shows. */
+/** Returns the path of the request for the rows that the page shows. */
 function useShownPath({ name }: DescribedTable): string {
   const { query } = useStore(location);
   return tablePath(name) + (query && `?${query}`);

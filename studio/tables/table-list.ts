@@ -13,7 +13,7 @@ export type TableListProps = {
   readonly chosen: DescribedName | null;
 };
 
-/** All tables by schema; those that the role cannot read are greyed and say why. */
+/** All tables by schema; unreadable ones are greyed, with the reason. */
 export function TableList({ catalog, role, chosen }: TableListProps) {
   const [search, setSearch] = useState("");
   const wanted = search.trim().toLowerCase();
@@ -67,7 +67,7 @@ function TableItem({ catalog, role, table, isChosen }: TableItemProps) {
 type ListedSchema = {
   readonly schema: string;
   readonly tables: readonly DescribedTable[];
-  /** The tables of schemas that are not served are shown on demand. */
+  /** True if the tables are hidden at first, as for schemas that are not served. */
   readonly isFolded: boolean;
 };
 

@@ -17,7 +17,7 @@ export type TableToolbarProps = {
   readonly showsDetails: boolean;
   readonly onDetails: () => void;
   readonly onAddFilter: (column: string) => void;
-  /** Further actions. */
+  /** The further actions. */
   readonly children?: Children;
 };
 
@@ -43,7 +43,7 @@ function refresh(windows: RowWindows): void {
   void windows.countRows();
 }
 
-/** An estimate is counted when it is clicked. */
+/** The number of rows; a click on an estimate counts them. */
 function RowCount({ windows }: { readonly windows: RowWindows }) {
   useGridRows(windows);
   const { rowCount, isExact } = windows;
@@ -55,7 +55,7 @@ function RowCount({ windows }: { readonly windows: RowWindows }) {
   `;
 }
 
-/** Chooses which columns are shown. */
+/** Chooses the shown columns. */
 function ColumnsDialog({ columns, onClose }: { readonly columns: TableColumns; readonly onClose: () => void }) {
   const [search, setSearch] = useState("");
   const wanted = search.trim().toLowerCase();

@@ -41,14 +41,14 @@ export type TableViewProps = {
   readonly catalog: DatabaseDescription;
   readonly role: string;
   readonly table: DescribedTable;
-  /** Another one's rows are read anew. */
+  /** The caller; the rows of another caller are read again. */
   readonly caller: string;
   readonly onGranted: () => void;
 };
 
 type OpenMenu = { readonly column: string; readonly anchor: Element };
 
-/** The rows of one table. Its filters and order are the address of the page. */
+/** The rows of one table. The address of the page contains the filters and the order. */
 export function TableView({ catalog, role, table, caller, onGranted }: TableViewProps) {
   const { query } = useStore(location);
   const state = useMemo(() => parseRowsState(query), [query]);
@@ -98,7 +98,7 @@ export function TableView({ catalog, role, table, caller, onGranted }: TableView
   `;
 }
 
-/** The filter that is being added, before it applies. */
+/** The new filter, before it is applied. */
 function useFilterDraft(columns: ReturnType<typeof useColumns>) {
   const [draft, setDraft] = useState<RowsState["filters"][number] | null>(null);
   const addFilter = (column: string) => {
@@ -214,17 +214,17 @@ function addressBehind(
   return reference ? addressOf(reference) : null;
 }
 
-/** Whether the rows that an administrator sees and changes here depend on policies that were written for others. */
+/** True if the rows that an administrator sees and changes here depend on policies that were written for others. */
 function isHiddenFromAdministrator(table: DescribedTable, role: string): boolean {
   return role === ADMINISTRATOR && table.lacks_administrator_policy;
 }
 
-/** Of a request that is refused. */
+/** The numbers for a request that is refused. */
 const NO_ROWS = { visible: 0, total: 0, is_partial: false };
 
 type AdministratorNoticeProps = { readonly table: DescribedTable; readonly onGranted: () => void };
 
-/** How many rows are hidden from administrators, and the policy that shows them. */
+/** The number of rows that are hidden from administrators, and the policy that shows them. */
 function AdministratorNotice({ table, onGranted }: AdministratorNoticeProps) {
   const [isApplying, setApplying] = useState(false);
   const { schema, name } = table;

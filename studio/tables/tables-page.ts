@@ -48,7 +48,7 @@ type ChosenTableProps = {
   readonly role: string;
   readonly schema: string;
   readonly name: string;
-  /** Another one's rows are read anew. */
+  /** The caller; the rows of another caller are read again. */
   readonly caller: string;
   readonly onGranted: () => void;
 };

@@ -23,7 +23,7 @@ type ChannelMessage = {
   readonly payload: unknown;
 };
 
-/** Broadcasts and presence of a channel, as its clients see and send them. */
+/** The broadcasts and presence of a channel, as its clients see and send them. */
 export function ChannelPage() {
   const [name, setName] = useState("room");
   const [isPrivate, setPrivate] = useState(false);

@@ -1,4 +1,4 @@
-/** Who is present, by key: what each of the clients with this key has tracked. */
+/** The present clients by key: the data that each client with this key has tracked. */
 export type PresenceState = Readonly<Record<string, readonly PresenceMeta[]>>;
 
 type PresenceMeta = Readonly<Record<string, unknown>> & { readonly phx_ref?: string };
@@ -11,7 +11,7 @@ export function presenceState(payload: unknown): PresenceState {
   return Object.fromEntries(Object.entries(payload as PresenceEntries).map(([key, { metas }]) => [key, metas]));
 }
 
-/** A client that has gone is known by its `phx_ref`. */
+/** Applies a diff. The `phx_ref` identifies a client that has left. */
 export function applyPresence(state: PresenceState, { joins = {}, leaves = {} }: PresenceDiff): PresenceState {
   const next = new Map(Object.entries(state));
   for (const [key, { metas }] of Object.entries(leaves)) {

@@ -23,11 +23,11 @@ export function NewJobButton({ kind, onChange }: NewJobProps) {
 export type JobActionsProps = NewJobProps & {
   readonly name: string;
   readonly isEnabled: boolean;
-  /** Of a webhook: deliveries that are dead. */
+  /** The number of a webhook's dead deliveries. */
   readonly dead?: number;
 };
 
-/** The buttons of a row; those that change much ask first. */
+/** The buttons of a row; those with large effects ask first. */
 export function JobActions({ kind, name, isEnabled, dead = 0, onChange }: JobActionsProps) {
   const [open, setOpen] = useState<"change" | "delete" | null>(null);
   const close = () => setOpen(null);

@@ -30,10 +30,10 @@ const words = texts.jobs;
 
 export type JobDialogProps = {
   readonly kind: JobKind;
-  /** Null: a new one. */
+  /** The name of the row; null for a new one. */
   readonly name: string | null;
   readonly onClose: () => void;
-  /** Called when a row was written. */
+  /** Called when the row has been written. */
   readonly onSaved: () => void;
 };
 
@@ -143,12 +143,12 @@ function RoleField({ catalog, role, onChange }: RoleFieldProps) {
   `;
 }
 
-/** Also what a row has that is not offered, and nothing. */
+/** Adds the chosen value if it is not offered, even if it is empty. */
 function withChosen(options: readonly string[], chosen: string): readonly string[] {
   return options.includes(chosen) ? options : [chosen, ...options];
 }
 
-/** With its types where several have the name. */
+/** Returns the functions; an overloaded one has its types. */
 function callableFunctions({ functions, schemas }: DatabaseDescription): readonly string[] {
   const internal = new Set(schemas.filter((schema) => schema.internal).map(({ name }) => name));
   const listed = functions.filter(
@@ -163,9 +163,9 @@ function callableFunctions({ functions, schemas }: DatabaseDescription): readonl
 
 type JobFormProps = {
   readonly title: string;
-  /** Null until the form is filled in. */
+  /** The statement; null until the form is filled in. */
   readonly sql: string | null;
-  /** Whether the value that the statement returns is shown: a secret. */
+  /** True if the dialog shows the value that the statement returns, a secret. */
   readonly showsResult: boolean;
   readonly onClose: () => void;
   readonly onSaved: () => void;

@@ -2,7 +2,7 @@ import { quoteName, quoteText } from "../../sql-text.ts";
 
 export const WEBHOOK_EVENTS = ["INSERT", "UPDATE", "DELETE"] as const;
 
-/** A row of `api.webhooks`. Texts that are empty are left to the database. */
+/** A row of `api.webhooks`. The database fills in empty texts. */
 export type WebhookForm = {
   readonly name: string;
   readonly table_name: string;
@@ -44,7 +44,7 @@ const TABLES: Readonly<Record<JobKind, string>> = { webhook: "api.webhooks", sch
 
 type Value = string | boolean | readonly string[];
 
-/** The statement that makes a row, or changes the one of this name. */
+/** Returns the statement that inserts a row, or changes the row of this name. */
 export function saveJob(kind: JobKind, form: WebhookForm | ScheduleForm, before: string | null): string {
   const values = Object.entries(form).map(([name, value]) => [quoteName(name), sqlOf(value)] as const);
   if (before !== null) {
@@ -63,7 +63,7 @@ function sqlOf(value: Value): string {
   return value.trim() === "" ? "default" : quoteText(value.trim());
 }
 
-/** The row as the form has it: all values as texts. */
+/** Returns the statement that reads the row for the form, with all values as texts. */
 export function readJob(kind: JobKind, name: string): string {
   return `select to_json(job) from ${TABLES[kind]} as job where name = ${quoteText(name)}`;
 }
@@ -84,7 +84,7 @@ export function replayWebhook(name: string): string {
   return `select api.replay_webhook_deliveries(${quoteText(name)});`;
 }
 
-/** The fields of a form from the JSON of its row. */
+/** Returns the fields of a form from the JSON of its row. */
 export function formOf<Form extends WebhookForm | ScheduleForm>(
   empty: Form,
   row: Readonly<Record<string, unknown>>,

@@ -15,16 +15,16 @@ import { DryRunReport } from "./dry-run-report.ts";
 
 export type ApplySqlDialogProps = {
   readonly title: string;
-  /** Can be edited before it is applied. */
+  /** The SQL; it can be edited before it is applied. */
   readonly sql: string;
-  /** Of the change, in a few words: it becomes part of the file's name. */
+  /** A short description of the change; it becomes part of the file's name. */
   readonly name: string;
-  /** For policies and grants: the dry run counts the rows that roles see. */
+  /** The rows that the dry run counts per role, for policies and grants. */
   readonly counted?: RowsToCount;
   readonly onClose: () => void;
-  /** Called when it is applied and the catalogue is read again; then the dialog is closed. */
+  /** Called when the SQL is applied and the catalogue is reloaded; then the dialog closes. */
   readonly onApplied?: (change: AppliedSql) => void;
-  /** Back to the form that made the SQL. */
+  /** Returns to the form that made the SQL. */
   readonly onBack?: () => void;
 };
 
@@ -114,11 +114,11 @@ type SqlFieldProps = {
   readonly sql: string;
   readonly fault: SqlFault | null;
   readonly onInput: (sql: string) => void;
-  /** By the keyboard, from within the editor. */
+  /** Called by the keyboard shortcut of the editor. */
   readonly onTry: () => void;
 };
 
-/** Escape leaves the editor, not the dialog. */
+/** Escape leaves the editor, and does not close the dialog. */
 function SqlField({ sql, fault, onInput, onTry }: SqlFieldProps) {
   const problems = useMemo(() => (fault && fault.file === null ? [toProblem(sql, fault)] : []), [fault]);
   const stayInDialog = (event: KeyboardEvent) => event.key === "Escape" && event.preventDefault();
@@ -130,7 +130,7 @@ function SqlField({ sql, fault, onInput, onTry }: SqlFieldProps) {
   `;
 }
 
-/** The word at the place of the error. */
+/** Marks the word at the position of the error. */
 function toProblem(sql: string, { line, column, message }: SqlFault): CodeProblem {
   const leading = sql.length - sql.trimStart().length;
   const before = sql
@@ -142,7 +142,7 @@ function toProblem(sql: string, { line, column, message }: SqlFault): CodeProble
   return { from, to: from + Math.max(1, word.length), message };
 }
 
-/** The error of SQL, with its place. */
+/** An error in SQL, with its position. */
 export function FaultNotice({ fault }: { readonly fault: SqlFault }) {
   const { message, detail, hint, file, line, column, sqlstate } = fault;
   return html`

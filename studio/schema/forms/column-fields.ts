@@ -9,7 +9,7 @@ import { type ColumnForm, type ColumnReference, REFERENTIAL_ACTIONS, type Refere
 
 const words = texts.schemaForms;
 
-/** The usual types; any other can be typed. */
+/** The usual types; users can type any other. */
 const TYPES = [
   "text",
   "bigint",
@@ -28,7 +28,7 @@ const TYPES = [
   "text[]",
 ];
 
-/** Types to choose from, with the enums and domains of the database. */
+/** Returns the types to choose from, with the enums and domains of the database. */
 export function typeNames({ types, schemas }: Pick<DatabaseDescription, "types" | "schemas">): string[] {
   const isOwn = (schema: string) => schemas.some(({ name, internal }) => name === schema && !internal);
   return [...TYPES, ...types.filter((type) => isOwn(type.schema) && type.kind !== "multirange").map(quoteTable)];
@@ -58,7 +58,7 @@ export function ColumnFields({ column, catalog, onChange }: ColumnFieldsProps) {
   `;
 }
 
-/** Those that most columns do without. */
+/** The fields that most columns do not need. */
 export function RareColumnFields({ column, catalog, onChange }: ColumnFieldsProps) {
   const identities = Object.entries(words.identities).map(([value, label]) => ({ value, label }));
   return html`
@@ -71,7 +71,7 @@ export function RareColumnFields({ column, catalog, onChange }: ColumnFieldsProp
   `;
 }
 
-/** A column has the type of the one that it refers to. */
+/** Changes the reference. The column gets the type of the column that it refers to. */
 function changeReference(
   column: ColumnForm,
   references: ColumnReference | null,
@@ -130,7 +130,7 @@ function ReferenceFields({ reference, catalog, onChange }: ReferenceFieldsProps)
   `;
 }
 
-/** Tables that a foreign key can refer to: the accounts, and all that are not the service's own. */
+/** Returns the tables that a foreign key can refer to: the accounts, and all that are not the service's own. */
 export function referencedTables({ tables, schemas }: DatabaseDescription): DescribedTable[] {
   const internal = new Set(schemas.filter((schema) => schema.internal).map(({ name }) => name));
   const isOffered = ({ schema, name }: DescribedTable) =>
@@ -142,7 +142,7 @@ export function tableOptions(tables: readonly DescribedTable[]) {
   return tables.map((table) => ({ value: nameKey(table), label: shortName(table) }));
 }
 
-/** Single columns with unique values; the primary key first. */
+/** Returns the single columns with unique values; the primary key first. */
 function uniqueColumns({ constraints }: DescribedTable): string[] {
   const keys = constraints.filter((constraint) => isKey(constraint) && constraint.columns.length === 1);
   return [...new Set(keys.sort(({ kind }) => (kind === "primary key" ? -1 : 1)).flatMap(({ columns }) => columns))];

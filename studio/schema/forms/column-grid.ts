@@ -17,7 +17,7 @@ export type ColumnGridProps = {
   readonly onChange: (change: Partial<ColumnGridForm>) => void;
 };
 
-/** A row for each column of a new table; what most columns do without is shown for one of them at a time. */
+/** A grid with a row for each column of a new table; rarely needed fields are shown for one column at a time. */
 export function ColumnGrid({ form, catalog, onChange }: ColumnGridProps) {
   const { columns, primaryKey } = form;
   const { list, open, setOpen, add, remove, changeColumn, setKey } = useColumnList(form, onChange);
@@ -47,7 +47,7 @@ export function ColumnGrid({ form, catalog, onChange }: ColumnGridProps) {
   `;
 }
 
-/** A new row has the focus. */
+/** Returns the list of columns; a new row gets the focus. */
 function useColumnList({ columns, primaryKey }: ColumnGridForm, onChange: ColumnGridProps["onChange"]) {
   const [open, setOpen] = useState<number | null>(null);
   const list = useRef<HTMLFieldSetElement>(null);
@@ -90,7 +90,7 @@ type ColumnRowProps = Pick<ColumnGridProps, "catalog"> & {
 
 function ColumnRow({ number, column, catalog, isOpen, isKey, setKey, onChange, onRemove, onOpen }: ColumnRowProps) {
   const name = column.name || words.columnNumber(number);
-  // By its number while the name is typed: a label that changes would be read aloud at each key.
+  // The label has the column's number, because a label that changes while the name is typed would be read aloud at each key.
   const labelOf = (field: string) => words.fieldOfColumn(field, words.columnNumber(number));
   const isComputed = column.identity !== "";
   const check = (label: string, checked: boolean, change: (checked: boolean) => void, disabled = false): Children =>

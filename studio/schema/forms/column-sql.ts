@@ -20,17 +20,17 @@ export type ColumnReference = {
   readonly onDelete: ReferentialAction;
 };
 
-/** A new column. Texts that are empty are left out. */
+/** A new column. SQL omits empty texts. */
 export type ColumnForm = {
   readonly name: string;
-  /** SQL: `numeric(10, 2)`. */
+  /** SQL of the type: `numeric(10, 2)`. */
   readonly type: string;
-  /** SQL. */
+  /** SQL of the default. */
   readonly default: string;
   readonly identity: "" | "always" | "by default";
   readonly notNull: boolean;
   readonly unique: boolean;
-  /** SQL. */
+  /** SQL of the check. */
   readonly check: string;
   readonly references: ColumnReference | null;
   readonly comment: string;
@@ -48,7 +48,7 @@ export const NEW_COLUMN: ColumnForm = {
   comment: "",
 };
 
-/** As in `create table` and `add column`, with named constraints. */
+/** Returns the definition for `create table` and `add column`, with named constraints. */
 export function columnDefinition(table: string, column: ColumnForm): string {
   const { name, type, identity, notNull, unique, check, references } = column;
   const named = (ending: string) => `constraint ${quoteName(joinName(table, name, ending))}`;
@@ -79,7 +79,7 @@ export function commentOnColumn(table: QualifiedName, column: string, comment: s
   return `comment on column ${quoteTable(table)}.${quoteName(column)} is ${quoteOptional(comment)};`;
 }
 
-/** A column as it is, and as it should be. */
+/** A column's current or wanted state. */
 export type ColumnState = {
   readonly name: string;
   readonly type: string;
@@ -91,11 +91,11 @@ export type ColumnState = {
 export type ColumnChange = {
   readonly from: ColumnState;
   readonly to: ColumnState;
-  /** SQL that makes a value of the new type; by default a cast. */
+  /** SQL that converts a value to the new type; by default a cast. */
   readonly using: string;
 };
 
-/** Only what differs. The name is changed first. */
+/** Changes only properties that differ, the name first. */
 export function alterColumn(table: QualifiedName, { from, to, using }: ColumnChange): string {
   const name = quoteName(to.name);
   const actions: string[] = [];

@@ -16,7 +16,7 @@ export type ConstraintDialogProps = FormEvents & { readonly table: DescribedTabl
 
 const columnNames = ({ columns }: DescribedTable) => columns.map(({ name }) => name);
 
-/** The name that was typed, or else one made of the table and its columns. */
+/** Returns the typed name, or else one made of the table and its columns. */
 function nameOr(name: string, table: DescribedTable, columns: readonly string[], ending: string): string {
   return name.trim() === "" ? joinName(table.name, ...columns, ending) : name;
 }

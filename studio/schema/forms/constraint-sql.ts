@@ -8,7 +8,7 @@ export type ForeignKeyForm = {
   readonly targetColumns: readonly string[];
   readonly onDelete: ReferentialAction;
   readonly onUpdate: ReferentialAction;
-  /** Existing rows are not checked, so that a large table is not locked for long. */
+  /** True if existing rows are not checked, so that a large table is not locked for long. */
   readonly notValid: boolean;
 };
 
@@ -32,7 +32,7 @@ export function addCheck(table: QualifiedName, { name, condition, notValid }: Ch
 export type UniqueForm = {
   readonly name: string;
   readonly columns: readonly string[];
-  /** Nulls are equal: at most one row has none. */
+  /** True if nulls are equal: at most one row has none. */
   readonly nullsNotDistinct: boolean;
 };
 
@@ -48,7 +48,7 @@ function addConstraint(table: QualifiedName, name: string, definition: string): 
   ].join("\n");
 }
 
-/** For a constraint that was added as not valid. */
+/** Validates a constraint that was added as not valid. */
 export function validateConstraint(table: QualifiedName, name: string): string {
   return `alter table ${quoteTable(table)} validate constraint ${quoteName(name)};`;
 }
@@ -68,7 +68,7 @@ export type IndexForm = {
   readonly unique: boolean;
   /** SQL of a partial index. */
   readonly where: string;
-  /** Without blocking writes. */
+  /** True if the index is built without blocking writes. */
   readonly concurrently: boolean;
 };
 

@@ -16,7 +16,7 @@ const words = texts.schemaForms;
 
 export type CreateTableProps = FormEvents & {
   readonly catalog: DatabaseDescription;
-  /** Chosen first. */
+  /** The schema that is chosen first. */
   readonly schema: string;
 };
 
@@ -29,7 +29,7 @@ type TableState = Pick<TableForm, "schema" | "name" | "comment" | "columns" | "p
 
 const KEY: ColumnForm = { ...NEW_COLUMN, name: "id", type: "bigint", identity: "always", notNull: true };
 
-/** The new table is shown afterwards. */
+/** Creates a table, and shows it afterwards. */
 export function CreateTableDialog({ catalog, schema, ...events }: CreateTableProps) {
   const [form, change] = useForm<TableState>({
     schema,
@@ -84,7 +84,7 @@ type PartProps = {
 
 const OWNER = "user_id";
 
-/** Rows that have an owner need the column for it. */
+/** Chooses a template; for rows with an owner it adds the column. */
 function chooseTemplate(
   { columns, owner }: TableState,
   template: PolicyTemplate,
@@ -95,7 +95,7 @@ function chooseTemplate(
   return { template, owner: OWNER, columns: hasColumn ? columns : [...columns, ownerColumn(catalog)] };
 }
 
-/** Of the type of `auth.uid()`: the number of an account, or its uuid. */
+/** Makes a column with the type of `auth.uid()`: the number of an account, or its uuid. */
 function ownerColumn({ functions, tables }: DatabaseDescription): ColumnForm {
   const type = functions.find(({ schema, name }) => schema === "auth" && name === "uid")?.returns ?? "uuid";
   const users = tables.find(({ schema, name }) => schema === "auth" && name === "users");
@@ -107,7 +107,7 @@ function ownerColumn({ functions, tables }: DatabaseDescription): ColumnForm {
   return { ...NEW_COLUMN, name: OWNER, type, default: "auth.uid()", notNull: true, references };
 }
 
-/** Who may read and write the rows. */
+/** The fields that choose the readers and writers of the rows. */
 function AccessFields({ form, catalog, onChange }: PartProps) {
   const { template, owner, columns, membership } = form;
   const names = columns.map(({ name }) => name).filter((name) => name !== "");

@@ -5,7 +5,7 @@ import { texts } from "../../texts.ts";
 
 const words = texts.schemaForms;
 
-/** What SQL would do: the objects that change, the locks, and what to know. */
+/** The result of a dry run: the changed objects, the locks, and warnings. */
 export function DryRunReport({ run }: { readonly run: DryRunResult }) {
   const { tried, statements, changes, locks, warnings, milliseconds, visible } = run;
   if (!tried) return html`<${Notice} kind="info">${words.notTried}<//>${statements.map(verdictNotice)}`;

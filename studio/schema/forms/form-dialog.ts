@@ -10,7 +10,7 @@ import { ApplySqlDialog } from "./apply-sql-dialog.ts";
 
 const words = texts.schemaForms;
 
-/** What each form is given. */
+/** The common properties of all forms. */
 export type FormEvents = {
   readonly onClose: () => void;
   readonly onApplied?: (change: AppliedSql) => void;
@@ -18,15 +18,15 @@ export type FormEvents = {
 
 export type FormDialogProps = FormEvents & {
   readonly title: string;
-  /** Of the change, for the name of its file. */
+  /** A short description of the change, for the name of its file. */
   readonly name: string;
-  /** Null until the form is filled in. */
+  /** The statement; null until the form is filled in. */
   readonly sql: string | null;
   readonly counted?: RowsToCount;
   readonly children?: Children;
 };
 
-/** A form, and the SQL that it makes; then the SQL alone, to be tried and applied. */
+/** A form with the SQL that it makes; the next step tries and applies the SQL. */
 export function FormDialog({ title, name, sql, counted, children, ...events }: FormDialogProps) {
   const [isReviewed, setReviewed] = useState(false);
   if (isReviewed && sql !== null) {
@@ -59,7 +59,7 @@ export type ChoicesProps = {
   readonly onChange: (chosen: readonly string[]) => void;
 };
 
-/** Several of a few, in the order in which they were chosen. */
+/** Chooses several of a few options, in the order of the choices. */
 export function Choices({ label, hint, options, chosen, onChange }: ChoicesProps) {
   const toggle = (option: string) => (isChecked: boolean) =>
     onChange(isChecked ? [...chosen, option] : chosen.filter((other) => other !== option));
@@ -77,7 +77,7 @@ export function Choices({ label, hint, options, chosen, onChange }: ChoicesProps
   `;
 }
 
-/** The lines of a text that are not empty. */
+/** Returns the non-empty lines of a text. */
 export function linesOf(text: string): string[] {
   return text
     .split("\n")

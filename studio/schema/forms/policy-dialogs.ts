@@ -29,7 +29,7 @@ const words = texts.schemaForms;
 export type PolicyDialogProps = FormEvents & {
   readonly catalog: DatabaseDescription;
   readonly table: DescribedTable;
-  /** Null: a new one. */
+  /** The policy; null for a new one. */
   readonly policy: DescribedPolicy | null;
 };
 
@@ -75,12 +75,12 @@ type TemplateSelectProps = {
   readonly onChoose: (policy: Partial<PolicyForm>) => void;
 };
 
-/** Columns that probably have the id of the user whom a row belongs to. */
+/** Matches columns that probably have the id of the user that a row belongs to. */
 const OWNER_COLUMN = /^(user|owner|author|created_by)(_id)?$/;
 
 const ownerColumn = ({ columns }: DescribedTable) => columns.find(({ name }) => OWNER_COLUMN.test(name))?.name;
 
-/** A table with users that has a column in common with this one, besides that of the owner. */
+/** Finds a table with users that shares a column with this one, besides the owner's column. */
 function findMembership(table: DescribedTable, { tables }: DatabaseDescription): Membership | null {
   const shared = table.columns
     .map(({ name }) => name)
@@ -126,7 +126,7 @@ function TemplateSelect({ catalog, table, onChoose }: TemplateSelectProps) {
   `;
 }
 
-/** What each role would see. */
+/** Selects the rows to count for each role. */
 function rowsOf({ schema, name }: DescribedTable, catalog: DatabaseDescription): RowsToCount {
   return { table: { schema, name }, roles: requestRoles(catalog) };
 }
@@ -136,7 +136,7 @@ export type GrantsDialogProps = FormEvents & {
   readonly table: DescribedTable;
 };
 
-/** The privileges on a table as a matrix. */
+/** A matrix of the privileges on a table. */
 export function GrantsDialog({ catalog, table, ...events }: GrantsDialogProps) {
   const before = privilegesOf(table);
   const roles = ["public", ...requestRoles(catalog)];

@@ -15,13 +15,13 @@ export type PolicyForm = {
   readonly command: (typeof POLICY_COMMANDS)[number];
   readonly permissive: boolean;
   readonly roles: readonly string[];
-  /** SQL: which rows are found. */
+  /** SQL of the condition on visible rows. */
   readonly using: string;
-  /** SQL: which rows may be written. */
+  /** SQL of the condition on written rows. */
   readonly check: string;
 };
 
-/** Replaces a policy of this name. */
+/** Creates a policy, or replaces the one of this name. */
 export function createPolicy(table: QualifiedName, policy: PolicyForm): string {
   const { name, command, permissive, roles } = policy;
   const using = command === "insert" ? "" : policy.using.trim();
@@ -37,7 +37,7 @@ export function createPolicy(table: QualifiedName, policy: PolicyForm): string {
   return `${dropPolicy(table, name)}\n${clauses.join(" ")};`;
 }
 
-/** Also under another name. */
+/** Changes a policy, and its name if that differs. */
 export function alterPolicy(table: QualifiedName, before: string, policy: PolicyForm): string {
   const dropped = before === policy.name ? [] : [dropPolicy(table, before)];
   return [...dropped, createPolicy(table, policy)].join("\n");
@@ -58,7 +58,7 @@ export type Privilege = (typeof PRIVILEGES)[number];
 /** The privileges on a table by role. */
 export type PrivilegeMatrix = Readonly<Record<string, readonly Privilege[]>>;
 
-/** Only what differs. */
+/** Grants and revokes only the differences. */
 export function changeGrants(table: QualifiedName, before: PrivilegeMatrix, after: PrivilegeMatrix): string {
   const roles = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return roles
@@ -85,12 +85,12 @@ export const POLICY_TEMPLATES: readonly PolicyTemplate[] = [
   "none",
 ];
 
-/** The rows of one organisation are for its members, which another table has. */
+/** The table with the members of organisations. Only its members may access the rows of an organisation. */
 export type Membership = {
-  /** In the protected table. */
+  /** The organisation in the protected table. */
   readonly column: string;
   readonly table: QualifiedName;
-  /** The same value in the table of members. */
+  /** The organisation in the table of members. */
   readonly organisation: string;
   /** The user in the table of members. */
   readonly user: string;
@@ -98,10 +98,10 @@ export type Membership = {
 
 export type TemplateForm = {
   readonly template: PolicyTemplate;
-  /** The column with the user whom the row belongs to. */
+  /** The column with the user that owns the row. */
   readonly owner: string;
   readonly membership: Membership;
-  /** What clients may write. */
+  /** The columns that clients may write. */
   readonly writable: readonly string[];
   /** The roles that exist. */
   readonly roles: readonly string[];

@@ -26,7 +26,7 @@ import { dropTable, publishTable } from "./table-sql.ts";
 
 const words = texts.schemaForms;
 
-/** Renders a form that is open. */
+/** Renders an open form. */
 type OpenForm = (events: FormEvents) => Children;
 
 type FormItem = Omit<MenuItem, "onSelect"> & { readonly form: OpenForm };
@@ -43,7 +43,7 @@ function FormMenu({ label, items }: { readonly label: string; readonly items: re
 
 type InTable = { readonly catalog: DatabaseDescription; readonly table: DescribedTable };
 
-/** What can be done with a table. */
+/** The menu of a table. */
 export function TableMenu({ catalog, table }: InTable) {
   const props = { catalog, table };
   const isSecured = table.row_security !== "off";
@@ -113,7 +113,7 @@ export function ConstraintMenu({ table, constraint: { name, valid } }: Constrain
   return html`<${FormMenu} label=${words.menu(name)} items=${items} />`;
 }
 
-/** An index of a constraint is dropped with that. */
+/** The menu of an index. An index of a constraint is dropped with the constraint. */
 export function IndexMenu({ table, index }: { readonly table: DescribedTable; readonly index: DescribedIndex }) {
   if (index.constraint !== null) return null;
   const title = words.dropIndex(index.name);

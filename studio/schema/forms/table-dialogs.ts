@@ -34,7 +34,7 @@ export type DropProps = FormEvents & {
   readonly makeSql: (options: { readonly cascade: boolean }) => string;
 };
 
-/** Drops one object, with or without what depends on it. */
+/** Drops one object, with or without its dependents. */
 export function DropDialog({ title, name, makeSql, ...events }: DropProps) {
   const [cascade, setCascade] = useState(false);
   return html`
@@ -73,7 +73,7 @@ export function AddLabelDialog({ type, ...events }: AddLabelProps) {
   `;
 }
 
-/** The table of a key that a select has as its value. */
+/** Finds the table of a key, the value in a select. */
 export function tableOfKey({ tables }: DatabaseDescription, key: string): DescribedTable | undefined {
   return tables.find((table) => nameKey(table) === key);
 }

@@ -21,7 +21,7 @@ export type TableForm = QualifiedName & {
   readonly comment: string;
   readonly columns: readonly ColumnForm[];
   readonly primaryKey: readonly string[];
-  /** SQL, each of several columns. */
+  /** SQL of the checks, each of several columns. */
   readonly checks: readonly string[];
   readonly access: Omit<TemplateForm, "writable">;
   readonly publish: boolean;
@@ -50,7 +50,7 @@ export function createTable(table: TableForm): string {
   ].join("\n");
 }
 
-/** Clients write neither keys nor the owner. */
+/** Returns the columns that clients write: neither keys nor the owner. */
 function writableColumns({ columns, primaryKey, access }: TableForm): string[] {
   const isFixed = ({ name, identity }: ColumnForm) =>
     identity !== "" ||
@@ -75,7 +75,7 @@ export function dropTable(table: QualifiedName, { cascade }: { readonly cascade:
   return `drop table if exists ${quoteTable(table)}${cascade ? " cascade" : ""};`;
 }
 
-/** Where a publication has all tables, there is nothing to do. */
+/** Adds the table to the publication, unless that has all tables. */
 export function publishTable(table: QualifiedName): string {
   const publication = quoteText(REALTIME_PUBLICATION);
   const isPublished =
@@ -96,7 +96,7 @@ export function createEnum(type: EnumForm): string {
   return unlessExists(`create type ${quoteTable(type)} as enum (${type.labels.map(quoteText).join(", ")});`);
 }
 
-/** Behind another label, or at the end. */
+/** Adds a label after another one, or at the end. */
 export function addEnumLabel(type: QualifiedName, label: string, after: string | null): string {
   const place = after === null ? "" : ` after ${quoteText(after)}`;
   return `alter type ${quoteTable(type)} add value if not exists ${quoteText(label)}${place};`;

@@ -1,6 +1,6 @@
 import { linearScale, roundUp } from "../../components/scales.ts";
 
-/** Places of values along an axis of a chart. */
+/** The positions of values along an axis of a chart. */
 export type Axis = {
   readonly place: (value: number) => number;
   readonly ticks: readonly number[];
@@ -20,13 +20,13 @@ const TIME_STEPS = [
   ...[1, 2, 7, 14, 30, 91, 182, 365, 730, 1826, 3652].map((count) => count * DAY),
 ];
 
-/** How many ticks an axis has, about. */
+/** The approximate number of ticks on an axis. */
 export const TICKS = 5;
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
-/** Years have no comma. */
+/** The format writes years without a comma. */
 const PLAIN = new Intl.NumberFormat("en", { maximumSignificantDigits: 6, useGrouping: "min2" });
 
-/** It begins and ends with round numbers. */
+/** Makes an axis that begins and ends with round numbers. */
 export function numberAxis(
   values: Iterable<number>,
   [start, end]: Range,
@@ -40,7 +40,7 @@ export function numberAxis(
   return { place: linearScale(from, ticks.at(-1)!, start, end), ticks, format: formatNumber };
 }
 
-/** For milliseconds since 1970: from the first to the last value, with ticks at round times of this machine. */
+/** Makes an axis for milliseconds since 1970: from the first to the last value, with ticks at round local times. */
 export function timeAxis(values: Iterable<number>, [start, end]: Range, wanted = TICKS): Axis {
   const [from, to] = extentOf(values, false);
   const least = (to - from) / wanted;
@@ -53,7 +53,7 @@ export function timeAxis(values: Iterable<number>, [start, end]: Range, wanted =
   return { place: linearScale(from, to, start, end), ticks, format: (time) => format.format(time) };
 }
 
-/** For names: the middles of bands of the same width. At most `shown` of them are ticks. */
+/** Makes an axis for names: the middles of bands of equal width. At most `shown` of them are ticks. */
 export function bandAxis(
   names: readonly string[],
   [start, end]: Range,
@@ -69,7 +69,7 @@ export function bandAxis(
   };
 }
 
-/** `1950`, `12,000`, `1.2M`, `0.05` */
+/** Returns `1950`, `12,000`, `1.2M`, `0.05`. */
 export function formatNumber(value: number): string {
   return (Math.abs(value) >= 1_000_000 ? COMPACT : PLAIN).format(value);
 }

@@ -7,11 +7,11 @@ export type ChartChoice = {
   readonly kind: ChartKind;
   /** The index of the column of the horizontal axis. */
   readonly x: number;
-  /** The indexes of the columns whose numbers are shown. */
+  /** The indexes of the number columns that are shown. */
   readonly series: readonly number[];
 };
 
-/** Null is no point: the value is null or no number. */
+/** A value is null, and has no point, if it is null or no number in the result. */
 export type ResultSeries = { readonly name: string; readonly values: readonly (number | null)[] };
 
 export type ChartData = {
@@ -24,7 +24,7 @@ export type ChartData = {
 
 const MAX_SERIES = 6;
 
-/** The first column that is no number, or else the first one, against all other numbers; null without numbers. */
+/** Suggests the first column that is no number, or else the first one, against all other numbers; null without numbers. */
 export function suggestChart(columns: readonly SqlColumn[], rows: readonly SqlRow[]): ChartChoice | null {
   const indexes = [...columns.keys()];
   const numbers = indexes.filter((index) => isNumeric(columns[index]!));
@@ -42,7 +42,7 @@ export function suggestChart(columns: readonly SqlColumn[], rows: readonly SqlRo
   };
 }
 
-/** Numbers that are in order are a line. */
+/** Suggests a line for numbers in order. */
 function suggestKind({ category }: SqlColumn, values: readonly (string | null)[]): ChartKind {
   if (category === "D") return "line";
   if (category !== "N") return "bar";
@@ -64,7 +64,7 @@ export function readChartData(
   const { name, category } = columns[x]!;
   return {
     kind,
-    // Bars have names, whatever their values are.
+    // A bar has a name, whatever its value.
     x:
       kind === "bar" || !(category === "N" || category === "D")
         ? { type: "name", name, values: texts.map((text) => text ?? "null") }
@@ -76,13 +76,13 @@ export function readChartData(
   };
 }
 
-/** A chart is not more exact than a double. */
+/** Converts a text to a double; a chart needs no more precision. */
 function toNumber(text: string | null): number | null {
   const value = text === null || text === "" ? Number.NaN : Number(text);
   return Number.isFinite(value) ? value : null;
 }
 
-/** Postgres's ISO style: `2026-11-22`, `2026-11-22 14:05:09.123+00`. */
+/** Parses Postgres's ISO style: `2026-11-22`, `2026-11-22 14:05:09.123+00`. */
 function toTime(text: string | null): number | null {
   const iso = (text ?? "").replace(" ", "T").replace(/([+-]\d\d)$/, "$1:00");
   const time = Date.parse(/^\d{4}-\d\d-\d\d$/.test(iso) ? `${iso}T00:00` : iso);

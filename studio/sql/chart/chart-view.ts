@@ -60,7 +60,7 @@ function ChartControls({ columns, choice, onChange }: ControlsProps) {
   `;
 }
 
-/** The colours of the page become part of the file. */
+/** Saves the chart as a file, which contains the colours of the page. */
 function savePicture(picture: SVGSVGElement): void {
   const copy = picture.cloneNode(true) as SVGSVGElement;
   const originals = [...picture.querySelectorAll("*")];

@@ -13,13 +13,13 @@ const RIGHT = 16;
 const CHARACTER = 7;
 const BAR_SHARE = 0.8;
 const LONGEST_NAME = 14;
-/** What the text of a tick takes of the horizontal axis. */
+/** The width of a tick's text on the horizontal axis. */
 const TICK_WIDTH = 60;
 
 type ChartMark = { readonly x: number; readonly y: number; readonly title: string };
 type Axes = { readonly x: Axis; readonly y: Axis; readonly bandWidth: number; readonly width: number };
 
-/** Rows as bars, lines, areas or points, as wide as there is room. */
+/** A chart of rows as bars, lines, areas or points, as wide as there is room. */
 export function ResultChart({ data }: { readonly data: ChartData }) {
   const { element, width: room } = useWidth<HTMLElement>();
   const width = Math.max(MIN_WIDTH, room);
@@ -116,7 +116,7 @@ function bars(
   );
 }
 
-/** Lines are drawn from left to right. */
+/** Returns the points; those of a line are sorted from left to right. */
 function pointsOf({ kind, x }: ChartData, axes: Axes, { name, values }: ResultSeries): ChartMark[] {
   const points = values.flatMap((value, row) => {
     const at = x.type === "name" ? row : (x.values[row] ?? null);

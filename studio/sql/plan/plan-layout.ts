@@ -8,7 +8,7 @@ const MAX_EDGE_WIDTH = 14;
 
 export type PlacedNode = { readonly node: PlanNode; readonly x: number; readonly y: number };
 
-/** Rows that flow from a node to its parent; wider for more rows. */
+/** The rows that flow from a node to its parent; the edge is wider for more rows. */
 export type PlanEdge = {
   readonly from: PlacedNode;
   readonly to: PlacedNode;
@@ -23,7 +23,7 @@ export type PlanLayout = {
   readonly height: number;
 };
 
-/** A tree with its root at the top: each node is above the middle of its children, whose subtrees stand side by side. */
+/** Lays out a tree with its root at the top: each node is above the middle of its children, whose subtrees stand side by side. */
 export function layOutPlan(root: PlanNode): PlanLayout {
   const nodes: PlacedNode[] = [];
   const edges: PlanEdge[] = [];

@@ -2,23 +2,23 @@ import type { ExplainedNode, StatementPlan } from "#operations/admin-types";
 import { formatDuration } from "../../texts/format.ts";
 export type PlanNode = {
   readonly id: number;
-  /** `Hash Join`, `Parallel Seq Scan`, `Insert` */
+  /** For example `Hash Join`, `Parallel Seq Scan`, `Insert`. */
   readonly title: string;
-  /** What it reads: `on films f`, `using films_pkey on films`. */
+  /** The object that the node reads: `on films f`, `using films_pkey on films`. */
   readonly subject: string | null;
-  /** Of all loops together. */
+  /** The estimate for all loops together. */
   readonly estimatedRows: number;
   /** Null without analyze. */
   readonly rows: number | null;
   readonly loops: number | null;
   readonly cost: number;
-  /** With everything below it; null without analyze. */
+  /** The time including all nodes below; null without analyze. */
   readonly milliseconds: number | null;
   readonly ownMilliseconds: number | null;
-  /** Its own part of the time, or of the cost without analyze: from 0 to 1. */
+  /** The node's own part of the time, or of the cost without analyze: from 0 to 1. */
   readonly share: number;
   readonly isSlowest: boolean;
-  /** How many times more rows (positive) or fewer rows (negative) than estimated there were; null: about as many. */
+  /** The factor by which there were more rows (positive) or fewer rows (negative) than estimated; null if the estimate was close. */
   readonly misestimate: number | null;
   readonly details: readonly PlanDetail[];
   readonly children: readonly PlanNode[];
@@ -34,26 +34,26 @@ export type PlanTree = {
 };
 
 type NodeContext = {
-  /** The processes among which its loops are divided. */
+  /** The number of processes that share the node's loops. */
   readonly processes: number;
-  /** Something above it may read only a part of its rows. */
+  /** True if a node above may read only a part of the rows. */
   readonly mayStopEarly: boolean;
 };
 
 type MutableNode = { -readonly [Name in keyof PlanNode]: PlanNode[Name] } & {
   children: MutableNode[];
-  /** The name of the `with` query that it computes: its time is that of the nodes which read it, not of its parent. */
+  /** The name of the `with` query that the node computes: the time belongs to the nodes that read it, not to the parent. */
   readonly cte: string | null;
   readonly readsCte: string | null;
 };
 
-/** From here on an estimate is marked as wrong, if as many rows are concerned. */
+/** The factor from which an estimate is marked as wrong, if enough rows are concerned. */
 const WRONG_FACTOR = 10;
 const MIN_MARKED_ROWS = 100;
-/** A plan of one node has no slow one. */
+/** The minimum share of a slow node; a plan of one node has none. */
 const MIN_SLOW_SHARE = 0.1;
 
-/** Shown elsewhere, or only of interest to Postgres. */
+/** Properties that are shown elsewhere, or that only matter to Postgres. */
 const HIDDEN = new Set([
   ...["Node Type", "Plans", "Plan Rows", "Actual Rows", "Actual Loops", "Actual Total Time", "Actual Startup Time"],
   ...["Startup Cost", "Total Cost", "Plan Width", "Parallel Aware", "Async Capable", "Parent Relationship", "Disabled"],
@@ -79,7 +79,7 @@ export function readPlan(statement: StatementPlan): PlanTree {
   };
 }
 
-/** All nodes, each before its children. */
+/** Returns all nodes, each before its children. */
 export function* planNodes(node: PlanNode): Generator<PlanNode> {
   yield node;
   for (const child of node.children) yield* planNodes(child);
@@ -95,7 +95,7 @@ function contextBelow(
     isInner && /^(Semi|Anti)$/.test(String(parent["Join Type"] ?? "")) && parent["Node Type"] === "Nested Loop";
   const launched = parent["Workers Launched"];
   return {
-    // The leader works too.
+    // The count includes the leader, which works too.
     processes: launched === undefined ? processes : launched + 1,
     mayStopEarly:
       stopsInner ||
@@ -105,7 +105,7 @@ function contextBelow(
   };
 }
 
-/** Whether it reads all its rows before it returns the first. */
+/** True if the node reads all its rows before it returns the first. */
 function isBlocking({ "Node Type": type }: ExplainedNode): boolean {
   return /^(Sort|Hash|Aggregate|Materialize|ModifyTable)$/.test(type);
 }
@@ -148,7 +148,7 @@ function misestimateOf(estimated: number, rows: number | null, { mayStopEarly }:
   return 1 / factor >= WRONG_FACTOR && !mayStopEarly ? -1 / factor : null;
 }
 
-/** The first node that reads the rows of a `with` query waits for them. */
+/** Deducts the time of a `with` query from the nodes that read it: the first of these waits for its rows. */
 function deductCteTimes(nodes: readonly MutableNode[]): void {
   for (const { cte, milliseconds } of nodes) {
     let rest = cte === null ? 0 : (milliseconds ?? 0);
@@ -161,7 +161,7 @@ function deductCteTimes(nodes: readonly MutableNode[]): void {
   }
 }
 
-/** Of the whole time, or of the whole cost where no times were measured. */
+/** Sets each node's share of the whole time, or of the whole cost if no times were measured. */
 function markShares(root: MutableNode): void {
   const ownOf = (node: PlanNode): number =>
     node.ownMilliseconds ?? Math.max(0, node.cost - node.children.reduce((sum, child) => sum + child.cost, 0));
@@ -211,7 +211,7 @@ function textOf(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** The plan as lines, each node below its parent. */
+/** Writes the plan as lines, each node below its parent. */
 export function writePlan({ root, planningMilliseconds, executionMilliseconds }: PlanTree): string {
   const lines = writeNode(root, 0);
   if (planningMilliseconds !== null) lines.push(`Planning Time: ${planningMilliseconds} ms`);

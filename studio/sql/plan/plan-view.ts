@@ -7,7 +7,7 @@ import { texts } from "../../texts.ts";
 import { layOutPlan, NODE_HEIGHT, NODE_WIDTH, type PlacedNode, type PlanEdge, type PlanLayout } from "./plan-layout.ts";
 import { type PlanNode, planNodes, readPlan, writePlan } from "./plan-tree.ts";
 
-/** A plan as a picture; a click on a node shows all that Postgres says about it. */
+/** A plan as a picture; a click on a node shows all its properties. */
 export function PlanPicture({ statement }: { readonly statement: StatementPlan }) {
   const plan = useMemo(() => readPlan(statement), [statement]);
   const layout = useMemo(() => layOutPlan(plan.root), [plan]);

@@ -1,9 +1,9 @@
-/** An element is text, null, or the elements of an inner dimension. */
+/** An element is a text, null, or the elements of an inner dimension. */
 export type ArrayElement = string | null | readonly ArrayElement[];
 
 const NEEDS_QUOTES = /[{}",\\\s]|^$|^null$/i;
 
-/** `{a,"b c",NULL}` as Postgres writes it; null for anything else, such as `[2:3]={a,b}`. */
+/** Parses `{a,"b c",NULL}`, as Postgres prints it; null for anything else, such as `[2:3]={a,b}`. */
 export function parseArrayLiteral(text: string): readonly ArrayElement[] | null {
   const scanner = new ArrayScanner(text.trim());
   const elements = scanner.readArray();
@@ -56,7 +56,7 @@ class ArrayScanner {
     while (/\s/.test(this.#text[this.#at] ?? "")) this.#at++;
   }
 
-  /** Undefined where there is none. */
+  /** Returns undefined if there is no element. */
   #readElement(): ArrayElement | undefined {
     const character = this.#text[this.#at];
     if (character === "{") return this.readArray() ?? undefined;

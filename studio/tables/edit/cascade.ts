@@ -4,14 +4,14 @@ import type { EditedForeignKey, EditedTable } from "./edited-table.ts";
 import type { SendRequest } from "./row-changes.ts";
 import { keyFilters } from "./row-requests.ts";
 
-/** What a delete does to the rows of one table that refer to the deleted ones, as far as the caller sees them. */
+/** The effect of a delete on the rows of one table that refer to the deleted ones, as far as the caller sees them. */
 export type CascadeStep = {
   readonly table: Pick<EditedTable, "schema" | "name">;
   readonly foreignKey: EditedForeignKey;
   readonly action: EditedForeignKey["on_delete"];
-  /** Null if the caller may not read them. */
+  /** The number of rows; null if the caller may not read them. */
   readonly count: number | null;
-  /** Whether only a part of the rows was followed to what refers to them. */
+  /** True if references were followed from a part of the rows only. */
   readonly isPartial: boolean;
   readonly steps: readonly CascadeStep[];
 };
@@ -21,11 +21,11 @@ type CascadeContext = {
   readonly send: SendRequest;
 };
 
-/** Of a table's rows, so many are followed to the rows that refer to them. */
+/** The maximum number of rows per table from which references are followed. */
 const MAX_FOLLOWED = 500;
 const MAX_DEPTH = 5;
 
-/** The steps of a delete, without those that concern no row. */
+/** Finds the steps of a delete, without those that affect no row. */
 export function findCascade(
   context: CascadeContext,
   table: EditedTable,
@@ -81,14 +81,14 @@ async function readReferring(
   return { count, rows };
 }
 
-/** How many rows are deleted or changed together with others, as far as that is known. */
+/** Returns the known number of rows that are deleted or changed together with others. */
 export function countAffected(steps: readonly CascadeStep[]): number {
   return steps
     .filter(({ action }) => action === "cascade" || action.startsWith("set"))
     .reduce((sum, { count, steps: inner }) => sum + (count ?? 0) + countAffected(inner), 0);
 }
 
-/** Whether the delete will be refused, as rows refer to those that it would delete. */
+/** True if the delete will be refused, because other rows refer to rows that it would delete. */
 export function isRestricted(steps: readonly CascadeStep[]): boolean {
   return steps.some(
     ({ action, count, steps: inner }) =>

@@ -5,20 +5,20 @@ import { texts } from "../../texts.ts";
 import type { EditedColumn } from "./edited-table.ts";
 import { type EditedValue, ValueInput } from "./value-input.ts";
 
-/** Where the keyboard goes after a value was saved. */
+/** The move of the active cell after a value was saved. */
 export type CellMove = "stay" | "down" | "next" | "previous";
 
 export type CellEditorProps = {
   readonly column: EditedColumn;
   readonly value: string | null;
-  /** Why the value was not saved. */
+  /** The reason why the value was not saved. */
   readonly error: string | null;
   /** The page that explains the error. */
   readonly why: string | null;
   readonly isSaving: boolean;
   readonly onCommit: (value: string | null, move: CellMove) => void;
   readonly onCancel: () => void;
-  /** Where the column refers to another table: shows its rows. */
+  /** Shows the rows of the table that the column refers to; null if it refers to none. */
   readonly onPick: ((value: string | null) => void) | null;
   readonly onEdit: () => void;
 };
@@ -32,7 +32,7 @@ export function CellEditor(props: CellEditorProps) {
   latest.current = { value, isSaving };
   const handleKey = (event: KeyboardEvent) => {
     const move = moveOfKey(event);
-    // Keys of the editor are not those of the grid.
+    // The editor handles its own keys, not the grid.
     event.stopPropagation();
     if (event.key === "Escape") onCancel();
     else if (move && !isSaving) onCommit(latest.current.value, move);
@@ -68,7 +68,7 @@ export function CellEditor(props: CellEditorProps) {
   `;
 }
 
-/** Below the cell, or above it at the end of the grid. */
+/** The error below the cell, or above it at the end of the grid. */
 function CellError({ error, why }: Pick<CellEditorProps, "error" | "why">) {
   const element = useRef<HTMLParagraphElement>(null);
   const [isAbove, setAbove] = useState(false);
@@ -89,7 +89,7 @@ function moveOfKey({ key, shiftKey, altKey }: KeyboardEvent): CellMove | null {
   return key === "Enter" && !altKey ? "down" : null;
 }
 
-/** A dialog over the grid has taken the focus. */
+/** True if a dialog over the grid has taken the focus. */
 function isCovered(): boolean {
   return document.querySelector("dialog[open]") !== null;
 }

@@ -14,7 +14,7 @@ export type ConflictDialogProps = {
   readonly onTakeTheirs: () => void;
 };
 
-/** A row that somebody else has changed meanwhile: all three values of each column. */
+/** A row that somebody else has changed meanwhile, with all three values of each column. */
 export function ConflictDialog({ columns, before, theirs, yours, onKeepYours, onTakeTheirs }: ConflictDialogProps) {
   const actions = html`
     <${Button} onClick=${onTakeTheirs}>${texts.editing.takeTheirs}<//>

@@ -13,15 +13,15 @@ import { isForbidden } from "./row-changes.ts";
 export type DeleteDialogProps = {
   readonly table: string;
   readonly rows: readonly TableRow[];
-  /** The page that explains what privileges and policies refuse. */
+  /** The page that explains why privileges and policies refuse the delete. */
   readonly why: string;
   readonly findCascade: () => Promise<readonly CascadeStep[]>;
-  /** `alsoChanged`: rows of other tables that are deleted or changed together with these. */
+  /** Deletes the rows. `alsoChanged` counts rows of other tables that are deleted or changed together with these. */
   readonly onDelete: (alsoChanged: number) => Promise<void>;
   readonly onClose: () => void;
 };
 
-/** Says before the delete what happens to rows that refer to the deleted ones. */
+/** Shows before the delete its effect on rows that refer to the deleted ones. */
 export function DeleteDialog({ table, rows, why, findCascade, onDelete, onClose }: DeleteDialogProps) {
   const cascade = useLoaded(findCascade, []);
   const [error, setError] = useState<Error | null>(null);
@@ -51,7 +51,7 @@ export function DeleteDialog({ table, rows, why, findCascade, onDelete, onClose 
 
 type CascadeListProps = {
   readonly steps: readonly CascadeStep[];
-  /** Whether these are the steps of a part of the rows. */
+  /** True if the steps come from a part of the rows. */
   readonly isPartial?: boolean;
 };
 

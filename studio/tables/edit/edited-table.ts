@@ -1,7 +1,7 @@
 import type { DescribedColumn, DescribedConstraint, DescribedForeignKey, DescribedTable } from "../../api/catalog.ts";
 import type { TableRow } from "../../api/rest-query.ts";
 
-/** What editing reads of the catalogue. */
+/** The parts of the catalogue that editing reads. */
 export type EditedColumn = Pick<
   DescribedColumn,
   "name" | "type" | "base_type" | "labels" | "nullable" | "default" | "identity" | "generated" | "comment"
@@ -16,18 +16,18 @@ export type EditedTable = Pick<
   DescribedTable,
   "schema" | "name" | "primary_key" | "changes" | "exposed" | "published"
 > & {
-  /** Those that the caller may read. */
+  /** The columns that the caller may read. */
   readonly columns: readonly EditedColumn[];
   readonly foreign_keys: readonly EditedForeignKey[];
   readonly constraints: readonly Pick<DescribedConstraint, "name" | "kind" | "columns" | "definition">[];
 };
 
-/** Generated columns and identities that are always generated are not written. */
+/** False for generated columns, and for identities that are always generated. */
 export function isWritable({ generated, identity }: EditedColumn): boolean {
   return generated === null && identity !== "always";
 }
 
-/** Whether an insert without a value for the column fails. */
+/** True if an insert without a value for the column fails. */
 export function isRequired(column: EditedColumn): boolean {
   return isWritable(column) && !column.nullable && column.default === null && column.identity === null;
 }
@@ -36,7 +36,7 @@ export function columnOf({ columns }: EditedTable, name: string): EditedColumn {
   return columns.find((column) => column.name === name)!;
 }
 
-/** A text that is the same for the same row. */
+/** Returns a text that identifies the row. */
 export function keyText(key: readonly string[], row: TableRow): string {
   return JSON.stringify(key.map((name) => row[name] ?? null));
 }

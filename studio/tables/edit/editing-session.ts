@@ -17,14 +17,14 @@ import { type RowChangeRecord, undoChange, undoObstacle } from "./undo.ts";
 import { findValueProblem } from "./value-kind.ts";
 import { errorText, problemText } from "./value-texts.ts";
 
-/** What the caller may change. */
+/** The changes that the caller may make. */
 export type EditingRights = {
-  /** Why nobody can change rows in this way; null: it is a matter of privileges. */
+  /** Returns why nobody can change rows in this way; null if it depends on privileges. */
   readonly obstacle: (command: WriteCommand) => string | null;
   readonly canInsert: boolean;
   readonly canDelete: boolean;
   readonly canWrite: (column: string, command: "insert" | "update") => boolean;
-  /** The SQL that gives the caller what is missing. */
+  /** Returns the SQL that grants the missing privileges to the caller. */
   readonly grantsFor: (needed: NeededPrivilege) => string;
 };
 
@@ -33,7 +33,7 @@ export type EditingContext = {
   readonly tables: readonly EditedTable[];
   readonly rights: EditingRights;
   readonly windows: RowWindows;
-  /** The shown columns, in their order. */
+  /** The shown columns, in order. */
   readonly columns: readonly string[];
   readonly filters: readonly QueryParameter[];
   /** The value of the parameter `order`. */
@@ -49,12 +49,12 @@ export type EditedCell = {
   readonly row: TableRow;
   readonly value: string | null;
   readonly error: string | null;
-  /** Whether privileges or policies are why it was not saved. */
+  /** True if privileges or policies have refused the value. */
   readonly isForbidden: boolean;
   readonly isSaving: boolean;
 };
 
-/** A change that was not made as somebody else was faster. */
+/** A change that failed because somebody else was faster. */
 export type EditConflict = {
   readonly columns: readonly string[];
   readonly before: TableRow;
@@ -74,25 +74,25 @@ export type EditingState = {
   readonly conflict: EditConflict | null;
   readonly dialog: EditingDialog | null;
   readonly changes: readonly RowChangeRecord[];
-  /** By the texts of their keys. */
+  /** The selected rows, by the texts of their keys. */
   readonly selected: ReadonlyMap<string, TableRow>;
 };
 
 const MAX_CHANGES = 50;
 
-/** Why the column can be written by nobody. */
+/** Returns why nobody can write the column; null if somebody can. */
 function columnObstacle(column: EditedColumn): string | null {
   if (column.generated) return texts.editing.isGenerated(column.generated.expression);
   return isWritable(column) ? null : texts.editing.isIdentity;
 }
 
-/** A row that is visible, but that no policy lets the caller change. */
+/** The row is visible, but no policy lets the caller change it. */
 class ForbiddenChange extends Error {
   readonly code = "42501";
   readonly details = null;
 }
 
-/** What is edited in the grid of one table, and what can be undone. */
+/** The edits in the grid of one table, and the changes that can be undone. */
 export class EditingSession {
   readonly state = makeStore<EditingState>({
     cell: null,
@@ -111,7 +111,7 @@ export class EditingSession {
     this.context = context;
   }
 
-  /** Edits the value of a cell, or says why that is impossible. */
+  /** Edits the value of a cell, or explains why that is impossible. */
   startCell(at: GridCell): void {
     const { windows, columns, changer, rights } = this.context;
     const row = windows.rowAt(at.row);
@@ -132,7 +132,7 @@ export class EditingSession {
     const { cell } = this.state.get();
     if (!cell || cell.isSaving) return;
     const { column, row } = cell;
-    // Left without a change, or again with a value that was refused.
+    // The cell was left without a change, or again with a refused value.
     if (value === cell.value && move === "stay") return this.cancelCell(false);
     if (value === (row[column.name] ?? null)) return this.#leaveCell(cell, move);
     this.#set({ cell: { ...cell, value } });
@@ -153,11 +153,11 @@ export class EditingSession {
     const { cell } = this.state.get();
     if (!cell) return;
     this.#set({ cell: { ...cell, error, isForbidden: forbidden, isSaving: false } });
-    // A click on another cell has saved the value, and left it.
+    // A click on another cell has saved the value and left the cell.
     if (error !== null && !this.context.isActive(cell.at)) this.context.moveTo(cell.at);
   }
 
-  /** A picked value or one from a dialog; it is saved. */
+  /** Ends editing without saving the value. */
   cancelCell(returnsFocus = true): void {
     const { cell } = this.state.get();
     this.#set({ cell: null });
@@ -168,7 +168,7 @@ export class EditingSession {
     this.#set({ dialog });
   }
 
-  /** Saves a new or a changed row; throws what the service says against it. */
+  /** Saves a new or a changed row; throws the error of the service. */
   async saveForm(row: TableRow | null, values: RowValues): Promise<void> {
     if (row) await this.#update(row, values);
     else {
@@ -185,7 +185,7 @@ export class EditingSession {
     this.#set({ dialog: null });
   }
 
-  /** A row that is not found stays where it is: its message says that it was inserted. */
+  /** Moves to an inserted row if the filters show it; otherwise a message says that it was inserted. */
   async #moveToInserted(row: TableRow): Promise<void> {
     const { windows, moveTo } = this.context;
     const place = await windows.findPlace(row).catch(() => null);
@@ -194,7 +194,7 @@ export class EditingSession {
     moveTo({ row: place, column: 0 });
   }
 
-  /** Saves the values over those of somebody else, unless they are changed once more. */
+  /** Saves the values over those of somebody else, unless they have changed again. */
   async keepYours(): Promise<void> {
     const { conflict } = this.state.get();
     if (!conflict) return;
@@ -255,11 +255,11 @@ export class EditingSession {
     this.refresh();
   }
 
-  /** Takes back the newest change, or the given one. */
+  /** Undoes the newest change, or the given one. */
   async undo(change = this.state.get().changes.at(-1)): Promise<void> {
     const { changes } = this.state.get();
     if (!change || !changes.includes(change)) return showToast({ text: texts.editing.nothingToUndo });
-    // Removed at once: a second click must not take the same change back again.
+    // Removes the change at once, so that a second click does not undo it again.
     this.#set({ changes: changes.filter((each) => each !== change) });
     const countReferences = async (rows: readonly TableRow[]) => countAffected(await this.findCascade(rows));
     try {
@@ -275,7 +275,7 @@ export class EditingSession {
     }
   }
 
-  /** With `extend` all rows between this one and the one selected before. */
+  /** Selects a row; `extend` selects all rows between it and the previously selected one. */
   select(index: number, extend: boolean): void {
     const { windows, changer } = this.context;
     const selected = new Map(this.state.get().selected);
@@ -303,7 +303,7 @@ export class EditingSession {
     void this.context.windows.countRows();
   }
 
-  /** Shows the row in the place of the one that it was. */
+  /** Replaces the earlier version of the row by the new one. */
   showRow(row: TableRow, before: TableRow): void {
     const { windows, changer } = this.context;
     const text = keyText(changer.key, before);
@@ -311,7 +311,7 @@ export class EditingSession {
     if (index >= 0) windows.replaceRow(index, row);
   }
 
-  /** Shows the changed row, or the conflict; throws what prevents the change. */
+  /** Shows the changed row, or the conflict; throws the obstacle. */
   async #update(before: TableRow, values: RowValues): Promise<void> {
     const result = await updateRow(this.context.changer, before, values);
     if (result.status === "refused") throw new ForbiddenChange(texts.editing.updateRefused);
@@ -324,7 +324,7 @@ export class EditingSession {
     this.showRow(result.row, before);
   }
 
-  /** The page that says which privileges and policies refuse to insert the values, to update a row to them, or to delete rows. */
+  /** Returns the page that explains which privileges and policies refuse to insert the values, to update a row to them, or to delete rows. */
   whyAddress(command: WriteCommand, rows: readonly TableRow[], values: RowValues | null = null): string {
     const { table, key } = this.context.changer;
     const [filter] = rows.length > 0 && key.length > 0 ? keyFilters(key, rows) : [];
@@ -332,7 +332,7 @@ export class EditingSession {
     return whyLink(path, table.schema, { command, ...(values && { values: encodeRow(table, values) }) });
   }
 
-  /** Says what the caller may not do, and offers to grant it. */
+  /** Explains which privilege the caller lacks, and offers to grant it. */
   #refuse(text: string, needed: NeededPrivilege): void {
     const sql = this.context.rights.grantsFor(needed);
     const onSelect = () => this.#set({ dialog: { kind: "grant", sql } });
@@ -349,7 +349,7 @@ export class EditingSession {
     this.context.moveTo({ row, column: Math.min(last, Math.max(0, column)) });
   }
 
-  /** The button of a message takes back the change that the message is about, which others may have followed. */
+  /** Makes the button that undoes the change of a message, even if other changes have followed. */
   #undoAction(change: RowChangeRecord) {
     return { label: texts.editing.undo, onSelect: () => void this.undo(change) };
   }

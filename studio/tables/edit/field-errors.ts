@@ -1,21 +1,21 @@
 import { columnOf, type EditedColumn, type EditedTable } from "./edited-table.ts";
 import type { RowValues } from "./row-requests.ts";
 
-/** What the service says about a row that it did not accept. */
+/** The service's error about a row that it did not accept. */
 export type RowError = {
   readonly code: string;
   readonly message: string;
   readonly details: string | null;
 };
 
-/** The columns that an error is about; none: the row as a whole. */
+/** Returns the columns that an error is about; none if it concerns the row as a whole. */
 export function columnsOfError(table: EditedTable, error: RowError, values: RowValues): readonly string[] {
   const named = columnsNamed(table, error);
   if (named.length > 0) return named;
   return Object.keys(values).filter((name) => isRefusedValue(columnOf(table, name), values[name] ?? null, error));
 }
 
-/** The definition of the constraint that an error names. */
+/** Returns the definition of the constraint that an error names. */
 export function constraintOfError({ constraints }: EditedTable, { message }: RowError): string | null {
   const name = constraintName(message);
   return constraints.find((constraint) => constraint.name === name)?.definition ?? null;
@@ -24,12 +24,12 @@ export function constraintOfError({ constraints }: EditedTable, { message }: Row
 function columnsNamed(table: EditedTable, { code, message, details }: RowError): readonly string[] {
   const exists = (name: string) => table.columns.some((column) => column.name === name);
   if (code === "23505" || code === "23503") {
-    // Key (lower(email), tenant)=(…) already exists.
+    // The details have the form: Key (lower(email), tenant)=(…) already exists.
     const list = /^Key \((.*?)\)=\(/s.exec(details ?? "")?.[1] ?? "";
     const names = list.split(", ").map((name) => name.replace(/^"(.*)"$/, "$1"));
-    // Where other rows refer to the row, the columns are its own, but not the fault.
+    // If other rows refer to the row, the named columns are its own, but not the cause.
     if (details?.includes("is still referenced")) return [];
-    // Of tables with policies Postgres does not say which key.
+    // For tables with policies, Postgres does not name the key.
     return list === "" ? constraintColumns(table, message) : names.filter(exists);
   }
   if (code === "23514" || code === "23P01") return constraintColumns(table, message);
@@ -46,10 +46,10 @@ function constraintName(message: string): string | undefined {
   return /constraint "((?:[^"]|"")*)"/.exec(message)?.[1]?.replaceAll('""', '"');
 }
 
-/** Names in messages of Postgres that are not those of `format_type`. */
+/** The names in messages of Postgres that differ from `format_type`. */
 const TYPE_ALIASES: Readonly<Record<string, string>> = { "character varying": "varchar", bpchar: "character" };
 
-/** Whether the error can be about this value: it quotes the value or its length limit, with the type. */
+/** True if the error can be about this value: it contains the value or its length limit, with the type. */
 function isRefusedValue(column: EditedColumn, value: string | null, { code, message }: RowError): boolean {
   if (value === null || !code.startsWith("22")) return false;
   if (code === "22001") return message.includes(`for type ${column.type}`) && value.length > lengthLimit(column.type);

@@ -15,7 +15,7 @@ import { findValueProblem, valueKind } from "./value-kind.ts";
 export type ReferencePickerProps = {
   /** The referenced table, with the columns that the caller may read. */
   readonly table: EditedTable;
-  /** The columns that are referred to. */
+  /** The columns that the foreign key refers to. */
   readonly keys: readonly string[];
   readonly onPick: (row: TableRow) => void;
   readonly onClose: () => void;
@@ -24,7 +24,7 @@ export type ReferencePickerProps = {
 const MAX_ROWS = 50;
 const MAX_SHOWN_COLUMNS = 4;
 
-/** Searches the texts and keys of a table: arrows choose, Enter takes. */
+/** Searches the texts and keys of a table: arrows choose a row, Enter takes it. */
 export function ReferencePicker({ table, keys, onPick, onClose }: ReferencePickerProps) {
   const [search, setSearch] = useState("");
   const [current, setCurrent] = useState(0);
@@ -88,7 +88,7 @@ function PickerRow({ row, columns, isCurrent, onPick }: PickerRowProps) {
   `;
 }
 
-/** The key, and the columns that say most to people: texts that are short. */
+/** Returns the key, and the most readable columns: short texts. */
 function shownColumns({ columns }: EditedTable, keys: readonly string[]): readonly string[] {
   const isReadable = (name: string) => columns.some((column) => column.name === name);
   const named = columns.filter((column) => valueKind(column) === "text").map(({ name }) => name);

@@ -12,7 +12,7 @@ import {
   writableValues,
 } from "./row-requests.ts";
 
-/** `request` of the client: throws ServiceError for a status of 400 or more. */
+/** The client's `request`, which throws ServiceError for a status of 400 or more. */
 export type SendRequest = (
   path: string,
   options: Omit<RestRequest, "path"> & { readonly signal?: AbortSignal },
@@ -44,7 +44,7 @@ export async function updateRow(changer: RowChanger, before: TableRow, values: R
   return row ? { status: "changed", row } : compare(changer, before, Object.keys(values));
 }
 
-/** Why a row was not changed; "refused" if these columns have the values that were shown. */
+/** Returns why a row was not changed; "refused" if these columns still have the shown values. */
 async function compare(
   changer: RowChanger,
   before: TableRow,
@@ -56,33 +56,33 @@ async function compare(
   return changed.length > 0 ? { status: "conflict", row, columns: changed } : { status: "refused" };
 }
 
-/** Reads rows again, in any order; those that are gone are missing. */
+/** Reads rows again, in any order; deleted rows are missing. */
 export async function readRows({ table, key, send }: RowChanger, rows: readonly TableRow[]): Promise<TableRow[]> {
   const parts = await Promise.all(readRequest(table, key, rows).map((request) => sendForRows(send, request)));
   return parts.flat();
 }
 
-/** The row as it was stored; null if the caller may insert it but not read it. */
+/** Returns the row as it was stored; null if the caller may insert it but not read it. */
 export async function insertRow({ table, send }: RowChanger, values: RowValues): Promise<TableRow | null> {
   try {
     const [row] = await sendForRows(send, insertRequest(table, [values]));
     return row ?? null;
   } catch (error) {
     if (!isForbidden(error)) throw error;
-    // The row may be one that the caller may insert, but not read.
+    // The caller may be allowed to insert the row, but not to read it.
     await sendRequest(send, bulkInsertRequest(table, [values]));
     return null;
   }
 }
 
-/** Deletes rows, and returns those that were deleted, as they were. */
+/** Deletes rows, and returns the deleted ones with their last values. */
 export async function deleteRows({ table, key, send }: RowChanger, rows: readonly TableRow[]): Promise<TableRow[]> {
   const deleted: TableRow[] = [];
   for (const request of deleteRequests(table, key, rows)) deleted.push(...(await sendForRows(send, request)));
   return deleted;
 }
 
-/** Deletes a row if nobody has changed it since it was read. */
+/** Deletes a row if nobody has changed it since the last read. */
 export async function deleteUnchangedRow(
   changer: RowChanger,
   row: TableRow,
@@ -104,7 +104,7 @@ export async function restoreRows({ table, send }: RowChanger, rows: readonly Ta
   );
 }
 
-/** Refused for want of a privilege, or by a policy. */
+/** True if a missing privilege or a policy has refused the request. */
 export function isForbidden(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "42501";
 }

@@ -17,12 +17,12 @@ import { errorText, problemText } from "./value-texts.ts";
 
 export type RowFormProps = {
   readonly table: EditedTable;
-  /** Null: a new row. */
+  /** The row; null for a new one. */
   readonly row: TableRow | null;
   readonly canWrite: (column: string) => boolean;
-  /** Opens the picker of the table that the column refers to; null where it refers to none. */
+  /** Returns the function that opens the picker of the referenced table; null if the column refers to none. */
   readonly pickerOf: (column: string) => ((onPick: (values: RowValues) => void) => void) | null;
-  /** The page that explains what privileges and policies refuse. */
+  /** Returns the page that explains why privileges and policies refuse the values. */
   readonly whyAddress: (values: RowValues) => string;
   /** Sends the values. An error of the service is shown at its field. */
   readonly onSave: (values: RowValues) => Promise<void>;
@@ -32,7 +32,7 @@ export type RowFormProps = {
 type FormErrors = { readonly byColumn: Readonly<Record<string, string>>; readonly general: Error | null };
 const NO_ERRORS: FormErrors = { byColumn: {}, general: null };
 
-/** All columns of a row. Of a row that exists only what was changed is sent. */
+/** A form with all columns of a row. For an existing row it sends only the changed values. */
 export function RowForm(props: RowFormProps) {
   const { table, row, canWrite, pickerOf, onClose } = props;
   const { values, errors, isSaving, form, change, save } = useRowForm(props);
@@ -145,7 +145,7 @@ function hintOf(column: EditedColumn, isDisabled: boolean, isNew: boolean): stri
   return column.comment ?? undefined;
 }
 
-/** Of a new row what was entered, of another what differs. */
+/** Returns the entered values of a new row, or the changed values of another one. */
 function changedValues(
   table: EditedTable,
   row: TableRow | null,

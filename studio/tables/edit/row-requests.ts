@@ -11,20 +11,20 @@ export type RestRequest = {
   readonly body?: string;
 };
 
-/** Values that are written, as Postgres's texts. */
+/** The values to write, as Postgres's texts. */
 export type RowValues = Readonly<Record<string, string | null>>;
 
 export type UpdateRequest = RestRequest & {
-  /** Changed columns whose old values the filters cannot tell exactly: they are compared by reading the row before. */
+  /** Changed columns whose old values filters cannot compare exactly; the row is read before, to compare them. */
   readonly unchecked: readonly string[];
 };
 
-/** Longer values do not fit into a URL with others. */
+/** The maximum length of a value that fits into a URL with others. */
 const MAX_FILTER_LENGTH = 1_000;
-/** Of the filters of one request; servers and proxies accept 8,000 bytes. */
+/** The maximum length of the filters in one request; servers and proxies accept 8,000 bytes. */
 const MAX_QUERY_LENGTH = 6_000;
 
-/** Changes a row if the changed columns still have the values that were shown. */
+/** Changes a row if the changed columns still have the shown values. */
 export function updateRequest(
   table: EditedTable,
   { key, before, values }: { key: readonly string[]; before: TableRow; values: RowValues },
@@ -39,7 +39,7 @@ export function updateRequest(
   };
 }
 
-/** Deletes a row if it still has the values that were shown, as far as filters can compare them. */
+/** Deletes a row if it still has the shown values, as far as filters can compare them. */
 export function deleteUnchangedRequest(table: EditedTable, key: readonly string[], row: TableRow): RestRequest {
   const checked = comparableColumns(Object.keys(row), row, (name) => {
     const column = columnOf(table, name);
@@ -49,7 +49,7 @@ export function deleteUnchangedRequest(table: EditedTable, key: readonly string[
   return writeRequest(table, "DELETE", [...filtersOf(key, checked, row), representation(table)]);
 }
 
-/** The columns whose values fit into the filters of one request. */
+/** Returns the columns whose values fit into the filters of one request. */
 function comparableColumns(
   names: readonly string[],
   row: TableRow,
@@ -70,7 +70,7 @@ function filtersOf(key: readonly string[], checked: readonly string[], row: Tabl
   return [...new Set([...key, ...checked])].map((name) => equals(name, row[name] ?? null));
 }
 
-/** `columns` are those that at least one row has; rows without a value get the default. */
+/** Inserts rows. `columns` are those of at least one row; missing values get the default. */
 export function insertRequest(table: EditedTable, rows: readonly RowValues[]): RestRequest {
   return postRequest(table, rows, [representation(table)], "return=representation");
 }
@@ -95,12 +95,12 @@ function postRequest(
   const columns: QueryParameter[] = names.length > 0 ? [["columns", names.map(quoteField).join(",")]] : [];
   const body = `[${rows.map((row) => encodeRow(table, row)).join(",")}]`;
   const isComplete = rows.every((row) => names.every((name) => Object.hasOwn(row, name)));
-  // Evaluates the defaults of all rows, for which the caller needs privileges on sequences.
+  // This evaluates the defaults of all rows, for which the caller needs privileges on sequences.
   const missing = isComplete ? "" : ", missing=default";
   return writeRequest(table, "POST", [...columns, ...parameters], body, prefer + missing);
 }
 
-/** As many requests as the lengths of their addresses want. */
+/** Makes as many requests as the maximum length of an address requires. */
 export function deleteRequests(table: EditedTable, key: readonly string[], rows: readonly TableRow[]): RestRequest[] {
   return keyFilters(key, rows).map((filter) => writeRequest(table, "DELETE", [filter, representation(table)]));
 }
@@ -113,7 +113,7 @@ export function readRequest(table: EditedTable, key: readonly string[], rows: re
   }));
 }
 
-/** The filters that select rows by the values of these columns, in parts whose lengths fit into URLs. */
+/** Returns filters that select rows by the values of these columns, in parts that fit into URLs. */
 export function keyFilters(columns: readonly string[], rows: readonly TableRow[]): QueryParameter[] {
   const [single] = columns;
   const conditions = rows.map((row) =>
@@ -141,7 +141,7 @@ function partition(conditions: readonly string[]): string[][] {
   return parts;
 }
 
-/** All columns as texts. */
+/** Selects all columns as texts. */
 function representation({ columns }: EditedTable): QueryParameter {
   return ["select", columns.map(({ name }) => `${quoteField(name)}::text`).join(",")];
 }
@@ -162,7 +162,7 @@ function writeRequest(
   return { path, method, headers, ...(body !== undefined && { body }) };
 }
 
-/** The row as a JSON object. JSON columns have their text, so that numbers in it keep their digits; others are strings, which Postgres reads. */
+/** Writes the row as a JSON object. JSON columns keep their text, and so the digits of numbers; other values are strings that Postgres parses. */
 export function encodeRow(table: EditedTable, values: RowValues): string {
   const members = Object.entries(values).map(
     ([name, value]) => `${JSON.stringify(name)}:${encodeValue(columnOf(table, name), value)}`,
@@ -175,7 +175,7 @@ function encodeValue(column: EditedColumn, value: string | null): string {
   return valueKind(column) === "json" ? value : JSON.stringify(value);
 }
 
-/** The values with which a deleted row is inserted again. */
+/** Returns the values with which a deleted row is inserted again. */
 export function writableValues(table: EditedTable, row: TableRow): RowValues {
   return Object.fromEntries(table.columns.filter(isWritable).map(({ name }) => [name, row[name] ?? null]));
 }

@@ -3,7 +3,7 @@ import { deleteUnchangedRow, type RowChanger, restoreRows, updateRow } from "./r
 import type { RowValues } from "./row-requests.ts";
 import { valueKind } from "./value-kind.ts";
 
-/** A change that was made, with what is needed to take it back. */
+/** A change that was made, with the data to undo it. */
 export type RowChangeRecord =
   | {
       readonly kind: "update";
@@ -18,10 +18,10 @@ export type UndoResult =
   | { readonly status: "undone"; readonly rows: readonly TableRow[] }
   | { readonly status: "impossible"; readonly reason: UndoObstacle };
 
-/** Why a change cannot be taken back. */
+/** The reason why a change cannot be undone. */
 export type UndoObstacle = "changed" | "gone" | "refused" | "referenced" | "cascaded" | "identity" | "jsonNull";
 
-/** What is known without a request. */
+/** Returns the obstacle that is known without a request; null if there is none. */
 export function undoObstacle(
   { table }: Pick<RowChanger, "table">,
   change: RowChangeRecord,
@@ -36,7 +36,7 @@ export function undoObstacle(
   return hasJsonNull ? "jsonNull" : null;
 }
 
-/** `countReferences`: of the rows that would be deleted or changed together with the row. */
+/** Undoes a change. `countReferences` counts the rows that would be deleted or changed together with the rows. */
 export async function undoChange(
   changer: RowChanger,
   change: RowChangeRecord,

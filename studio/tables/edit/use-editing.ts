@@ -25,11 +25,11 @@ export type EditingOptions = {
   readonly columns: TableColumns;
   readonly state: RowsState;
   readonly control: { readonly current: GridControl | null };
-  /** Privileges were granted: the catalogue is read again. */
+  /** Called after privileges were granted, to reload the catalogue. */
   readonly onGranted: () => void;
 };
 
-/** What a table's page shows of editing. */
+/** The state and actions of editing for a table's page. */
 export type Editing = {
   readonly session: EditingSession;
   readonly state: EditingState;
@@ -39,7 +39,7 @@ export type Editing = {
   readonly onGranted: () => void;
   readonly rowClass: (row: TableRow | undefined) => string;
   readonly isRowSelected: (row: TableRow) => boolean;
-  /** True: the key is handled. */
+  /** Returns true if it has handled the key. */
   readonly onKey: (event: KeyboardEvent, cell: GridCell) => boolean;
 };
 
@@ -84,7 +84,7 @@ export function isSameCell(one: GridCell | null | undefined, other: GridCell): b
   return one?.row === other.row && one.column === other.column;
 }
 
-/** Ctrl+Z undoes the last change, unless it is a field's or a dialog is open. */
+/** Undoes the last change on Ctrl+Z, unless a field has the focus or a dialog is open. */
 function undoByKey(session: EditingSession): () => void {
   const handle = (event: KeyboardEvent) => {
     const { key, ctrlKey, metaKey, shiftKey, altKey, target } = event;
@@ -98,7 +98,7 @@ function undoByKey(session: EditingSession): () => void {
   return () => document.removeEventListener("keydown", handle);
 }
 
-/** F2 and Enter edit, Shift+Enter opens the form, Insert a new one, Delete asks. */
+/** Handles keys: F2 and Enter edit, Shift+Enter opens the form, Insert a new one, Delete asks. */
 function handleKey(session: EditingSession, event: KeyboardEvent, cell: GridCell): boolean {
   const { key, ctrlKey, metaKey, shiftKey, altKey } = event;
   const row = session.context.windows.rowAt(cell.row);
@@ -116,13 +116,13 @@ function chosenRows(session: EditingSession, row: TableRow): readonly TableRow[]
   return selected.size > 0 ? [...selected.values()] : [row];
 }
 
-/** As the rows are shown. */
+/** Returns the order of the shown rows. */
 function orderOf({ table, key }: RowChanger, { sort }: RowsState): string {
   const known = sort.filter(({ column }) => table.columns.some(({ name }) => name === column));
   return formatOrder(completeOrder(known, key, (name) => columnOf(table, name).nullable));
 }
 
-/** The tables as the caller may read them, and what the caller may change. */
+/** Returns the tables that the caller may read, and the caller's rights to change them. */
 function findSubject(catalog: DatabaseDescription, role: string, table: DescribedTable) {
   const editedTable = toEditedTable(catalog, role, table);
   const names = editedTable.columns.map(({ name }) => name);

@@ -7,20 +7,20 @@ import { keyText } from "./edited-table.ts";
 import { type RowChanger, readRows } from "./row-changes.ts";
 
 export type LiveRows = {
-  /** Null: the table is not published. */
+  /** The status; null if the table is not published. */
   readonly status: ChannelStatus | null;
-  /** What became of rows since they were read, by the texts of their keys. */
+  /** The changes and deletes of rows since they were read, by the texts of their keys. */
   readonly marks: ReadonlyMap<string, "changed" | "deleted">;
   readonly newRows: number;
   readonly forgetNewRows: () => void;
 };
 
-/** Changes are collected for so long, so that many are read with one request. */
+/** The time for which changes are collected, so that one request reads many. */
 const COLLECT_MS = 80;
 const SHOWN_MS = 1600;
 const MAX_READ = 200;
 
-/** Follows the changes of a table: rows in memory are read again and marked, as others change them. */
+/** Follows the changes of a table: reads rows in memory again and marks them when others change them. */
 export function useLiveRows(changer: RowChanger, windows: RowWindows, isOwn: (key: string) => boolean): LiveRows {
   const { table, key } = changer;
   const [status, setStatus] = useState<ChannelStatus | null>(null);
@@ -68,13 +68,13 @@ export function useLiveRows(changer: RowChanger, windows: RowWindows, isOwn: (ke
 type LiveContext = {
   readonly changer: RowChanger;
   readonly windows: RowWindows;
-  /** Whether the row was inserted here. */
+  /** True if the row was inserted here. */
   readonly isOwn: (key: string) => boolean;
 };
 
 type Mark = (texts: readonly string[], as: "changed" | "deleted") => void;
 
-/** Reads changed rows again, as the caller sees them: events have only their keys. */
+/** Reads changed rows again as the caller, because events have only their keys. */
 class ChangeCollector {
   readonly #current: () => LiveContext;
   readonly #mark: Mark;
@@ -128,7 +128,7 @@ class ChangeCollector {
   }
 }
 
-/** One's own changes are shown already. */
+/** Replaces the row if its values differ; the caller's own changes are shown already. */
 function replaceIfDifferent(windows: RowWindows, key: readonly string[], row: TableRow): boolean {
   const text = keyText(key, row);
   const index = windows.indexOf((each) => keyText(key, each) === text);
@@ -142,7 +142,7 @@ function without(marks: LiveRows["marks"], texts: readonly string[]): LiveRows["
   return new Map([...marks].filter(([text, as]) => as === "deleted" || !texts.includes(text)));
 }
 
-/** Rows that were read again without the deleted ones. */
+/** Removes the marks of rows that are missing after a reload. */
 function withoutMissing(marks: LiveRows["marks"], windows: RowWindows, key: readonly string[]): LiveRows["marks"] {
   const kept = [...marks].filter(([text]) => windows.indexOf((row) => keyText(key, row) === text) >= 0);
   return kept.length === marks.size ? marks : new Map(kept);

@@ -79,7 +79,7 @@ function LongText({ column, value, error, onChange, onCommit }: TextProps) {
   return html`<${Field} label=${column.name} hint=${texts.editing.longValue} error=${error} control=${control} />`;
 }
 
-/** Indented if its numbers stay as they are, otherwise unchanged. */
+/** Indents JSON if its numbers keep their text; otherwise returns it unchanged. */
 function indentJson(text: string | null): string | null {
   if (text === null) return null;
   try {

@@ -5,18 +5,18 @@ import { texts } from "../../texts.ts";
 import type { EditedColumn } from "./edited-table.ts";
 import { type ValueKind, valueKind } from "./value-kind.ts";
 
-/** A value that is edited; undefined: none, so that the default applies. */
+/** An edited value; undefined leaves it out, so that the default applies. */
 export type EditedValue = string | null | undefined;
 
 export type ValueInputProps = {
   readonly column: EditedColumn;
   readonly value: EditedValue;
   readonly onChange: (value: EditedValue) => void;
-  /** `id`, `aria-label` and others of the control. */
+  /** Attributes of the control, such as `id` and `aria-label`. */
   readonly attributes?: Readonly<Record<string, unknown>>;
   readonly isFocused?: boolean;
   readonly disabled?: boolean;
-  /** Whether long values have several lines. */
+  /** True if the control shows long values in several lines. */
   readonly isLarge?: boolean;
 };
 
@@ -25,7 +25,7 @@ export function ValueInput(props: ValueInputProps) {
   const { column, value, onChange, isFocused = false, attributes = {} } = props;
   const root = useRef<HTMLSpanElement>(null);
   const kind = valueKind(column);
-  // Before the next key.
+  // The effect runs before the next key.
   useLayoutEffect(() => {
     if (!isFocused) return;
     const control = root.current!.querySelector<HTMLInputElement>("input, select, textarea");
@@ -55,7 +55,7 @@ function choicesOf({ labels }: EditedColumn, kind: ValueKind): readonly string[]
 const NULL_CHOICE = "null";
 const NO_CHOICE = "none";
 
-/** The text of a choice comes behind a colon, so that a label can be "null". */
+/** Makes a choice. Its text follows a colon, so that a label can be "null". */
 function choice(
   { column, value, onChange, disabled = false }: ValueInputProps,
   labels: readonly string[],
@@ -100,7 +100,7 @@ function textControl(
   return html`<input ...${common} type="text" inputmode=${isNumber ? "text" : undefined} class=${isCode ? "mono" : ""} />`;
 }
 
-/** Whether a text needs several lines. */
+/** True if a text needs several lines. */
 export function isLong(value: EditedValue): boolean {
   return value != null && (value.length > 60 || value.includes("\n"));
 }
@@ -109,7 +109,7 @@ function isDateKind(kind: ValueKind): boolean {
   return kind === "date" || kind === "timestamp" || kind === "timestamptz";
 }
 
-/** The browser's calendar, which writes the text; a timestamp with time zone is chosen in the time zone of its text. */
+/** Opens the browser's calendar, which writes the text; a timestamp with time zone is chosen in the time zone of its text. */
 function DatePicker({
   column,
   value,

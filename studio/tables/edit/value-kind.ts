@@ -1,6 +1,6 @@
 import { parseArrayLiteral } from "./array-literal.ts";
 
-/** How a value is edited. All values are Postgres's text, so that nothing is rounded. */
+/** The kind of control for a value. All values are Postgres's text, so that nothing is rounded. */
 export type ValueKind =
   | "text"
   | "integer"
@@ -20,15 +20,15 @@ export type ValueKind =
   | "other";
 
 export type ValueType = {
-  /** As Postgres formats it: `character varying(10)`. */
+  /** The type as Postgres prints it: `character varying(10)`. */
   readonly type: string;
   /** The type without domains and modifiers. */
   readonly base_type: string;
-  /** Of an enum or an array of enums. */
+  /** The labels of an enum or of an array of enums. */
   readonly labels: readonly string[] | null;
 };
 
-/** Why a text is no value of the type; the key of its message. */
+/** The reason why a text is no value of the type; the key of its message. */
 export type ValueProblem =
   | { readonly problem: "integer" | "number" | "boolean" | "uuid" | "json" | "array" | "bytea" | "date" | "enum" }
   /** The table interface stores JSON's null as NULL. */
@@ -75,7 +75,7 @@ export function hasEquality({ base_type: type }: ValueType): boolean {
   return !WITHOUT_EQUALITY.test(type.replaceAll("[]", ""));
 }
 
-/** Whether equal values have the same text: `=` of citext ignores case, that of intervals takes a month for 30 days. */
+/** True if equal values have the same text. `=` of citext ignores case, and that of intervals counts a month as 30 days. */
 export function isEqualityExact({ base_type: type }: ValueType): boolean {
   return !/^(citext|interval)$/.test(type.replaceAll("[]", ""));
 }
@@ -89,7 +89,7 @@ const BYTES = /^\\x([0-9a-f]{2}\s*)*$/i;
 const SPECIAL_DATE = /^(now|today|tomorrow|yesterday|epoch|allballs|[-+]?infinity)$/i;
 const ISO_DATE = /^\d{4,}-(\d\d)-(\d\d)(?!\d)/;
 
-/** Finds what Postgres would surely refuse or, as decimals beyond the scale, silently change; it has the last word. */
+/** Finds values that Postgres would surely refuse, or silently round beyond the scale. Postgres has the last word. */
 export function findValueProblem(text: string, valueType: ValueType): ValueProblem | null {
   const trimmed = text.trim();
   switch (valueKind(valueType)) {
@@ -145,7 +145,7 @@ function findTextProblem(text: string, type: string): ValueProblem | null {
   return { problem: "length", limit: Number(limit) };
 }
 
-/** Postgres reads many formats; those of ISO 8601 are checked. */
+/** Checks dates of ISO 8601; Postgres reads many other formats too. */
 function isPossibleDate(text: string): boolean {
   if (SPECIAL_DATE.test(text)) return true;
   const iso = ISO_DATE.exec(text);

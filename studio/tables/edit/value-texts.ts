@@ -3,10 +3,10 @@ import type { EditedTable } from "./edited-table.ts";
 import { constraintOfError, type RowError } from "./field-errors.ts";
 import type { ValueProblem } from "./value-kind.ts";
 
-/** What is wrong with a value, or with a record of an import. */
+/** A problem of a value, or of a record of an import. */
 export type InputProblem = ValueProblem | { readonly problem: "required" | "noObject" | "tooManyCells" | "structure" };
 
-/** For people. */
+/** Returns the message for users. */
 export function problemText(problem: InputProblem): string {
   switch (problem.problem) {
     case "range":
@@ -20,7 +20,7 @@ export function problemText(problem: InputProblem): string {
   }
 }
 
-/** The message, with its details and the definition of the constraint. */
+/** Returns the message with its details and the definition of the constraint. */
 export function errorText(table: EditedTable, error: RowError): string {
   const details = error.details?.startsWith("Failing row") ? null : error.details;
   return [error.message, details, constraintOfError(table, error)].filter(Boolean).join(" · ");

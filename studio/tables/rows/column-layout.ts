@@ -1,8 +1,8 @@
 import { isJsonObject, readStoredJson, writeStoredJson } from "../../stored-json.ts";
 
-/** How a table's columns are shown, kept by the browser. */
+/** The layout of a table's columns, which the browser stores. */
 export type ColumnLayout = {
-  /** Names in their order; columns that are not named come after them. */
+  /** The names in order; other columns follow. */
   readonly order: readonly string[];
   readonly hidden: readonly string[];
   readonly widths: Readonly<Record<string, number>>;
@@ -19,7 +19,7 @@ export function writeLayout(table: string, layout: ColumnLayout): void {
   writeStoredJson(keyOf(table), isInitial ? null : layout);
 }
 
-/** The names in the order of the layout. */
+/** Returns the names in the order of the layout. */
 export function orderColumns(names: readonly string[], { order }: ColumnLayout): string[] {
   const known = order.filter((name) => names.includes(name));
   return [...known, ...names.filter((name) => !known.includes(name))];

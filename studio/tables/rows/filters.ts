@@ -2,19 +2,19 @@ import { quoteField } from "../../api/field-names.ts";
 import { formatQuery, type QueryParameter } from "../../api/rest-query.ts";
 import type { SortTerm } from "./keyset.ts";
 
-/** A condition on a column, or on what a JSON path finds in it. */
+/** A condition on a column, or on the value at a JSON path in it. */
 export type RowFilter = {
   readonly column: string;
-  /** `->address->>city`; empty for the column itself. */
+  /** The path, such as `->address->>city`; empty for the column itself. */
   readonly path: string;
   readonly operator: FilterOperator;
   readonly value: string;
 };
 
-/** What decides which operators a column has. */
+/** The kind of column, which determines its operators. */
 export type FilterKind = keyof typeof OPERATORS_BY_KIND;
 
-/** Before and after the value in the query string, where the first that matches is the operator. */
+/** The texts before and after the value in the query string; the first match determines the operator. */
 const AFFIXES = {
   isNull: ["is.null", null],
   notNull: ["not.is.null", null],
@@ -47,7 +47,7 @@ const AFFIXES = {
   phfts: ["phfts.", ""],
   fts: ["fts.", ""],
   isDistinct: ["isdistinct.", ""],
-  /** Any other condition of the table interface, with its operator in the value: `not.eq.5`. */
+  /** Any other condition of the table interface; its operator is in the value: `not.eq.5`. */
   other: ["", ""],
 } as const satisfies Record<string, readonly [before: string, after: string | null]>;
 
@@ -66,7 +66,7 @@ const OPERATORS_BY_KIND = {
   boolean: ["isTrue", "isFalse", ...NULLS],
   enum: ["eq", "neq", ...LISTS, "gt", "gte", "lt", "lte", ...NULLS, "other"],
   uuid: ["eq", "neq", ...LISTS, ...NULLS, "other"],
-  /** With a path, the operators of texts are offered too. */
+  /** A JSON column also gets the operators of texts, for paths. */
   json: ["cs", "cd", "eq", ...NULLS, ...PATTERNS.filter((operator) => operator !== "eq"), "gt", "lt", "other"],
   array: ["cs", "cd", "ov", "eq", "neq", ...NULLS, "other"],
   range: ["cs", "cd", "ov", "sl", "sr", "nxr", "nxl", "adj", "eq", "neq", ...NULLS, "other"],
@@ -125,7 +125,7 @@ export function formatFilter({ column, path, operator, value }: RowFilter): Quer
   return [quoteField(column) + path, before + text];
 }
 
-/** Null for parameters that are no conditions on a column. */
+/** Returns null for parameters that are no conditions on a column. */
 export function parseFilter([name, text]: QueryParameter): RowFilter | null {
   const [, quoted, plain, path = ""] = /^(?:"((?:[^"\\]|\\.)*)"|([^-"]+(?:-(?!>)[^-"]+)*))(->.*)?$/s.exec(name) ?? [];
   const column = quoted?.replace(/\\(.)/gs, "$1") ?? plain;
@@ -141,18 +141,18 @@ export function parseFilter([name, text]: QueryParameter): RowFilter | null {
   return null;
 }
 
-/** Null if the text is of another operator. */
+/** Returns null if the text belongs to another operator. */
 function readOperand(operator: FilterOperator, text: string): string | null {
   const [before, after] = AFFIXES[operator];
   if (after === null) return text === before ? "" : null;
   if (!text.startsWith(before) || !text.endsWith(after) || text.length < before.length + after.length) return null;
   const value = text.slice(before.length, text.length - after.length);
   if (operator !== "contains" && operator !== "startsWith") return value;
-  // A pattern is text only if its own signs are escaped.
+  // A pattern is a plain text only if its wildcards are escaped.
   return /^(?:[^\\%_*]|\\[\\%_])*$/.test(value) ? value.replace(/\\(.)/g, "$1") : null;
 }
 
-/** What the address of the page says about the rows: the same parameters as those of the table interface. */
+/** The state of the rows in the address of the page: the same parameters as in the table interface. */
 export type RowsState = {
   readonly filters: readonly RowFilter[];
   readonly sort: readonly SortTerm[];
@@ -176,7 +176,7 @@ export function formatRowsState({ filters, sort }: RowsState): string {
   return formatQuery(order ? [...parameters, ["order", order]] : parameters);
 }
 
-/** What a click on a column's header does: ascending, descending, not at all. */
+/** Changes the sorting after a click on a column's header: ascending, descending, none. */
 export function toggleSort(sort: readonly SortTerm[], column: string, additive: boolean): SortTerm[] {
   const before = sort.find((term) => term.column === column);
   const next = before ? (before.descending ? [] : [{ column, descending: true }]) : [{ column, descending: false }];

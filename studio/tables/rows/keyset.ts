@@ -6,7 +6,7 @@ export type SortTerm = {
   readonly descending: boolean;
 };
 
-/** A term of a complete order: with the place of nulls, and whether there can be any. */
+/** A term of a complete order, with the position of nulls, and whether there can be any. */
 export type OrderTerm = SortTerm & {
   readonly nullsFirst: boolean;
   readonly nullable: boolean;
@@ -15,10 +15,10 @@ export type OrderTerm = SortTerm & {
 /** The values of the order's columns in one row, as texts. */
 export type RowPosition = readonly (string | null)[];
 
-/** A longer value does not fit into a URL beside the others. */
+/** The maximum length of a value that fits into a URL beside the others. */
 const MAX_VALUE_LENGTH = 1_500;
 
-/** The order that distinguishes all rows: what the user sorts by, completed by the key. Nulls are where Postgres puts them. */
+/** Returns an order that distinguishes all rows: the user's sorting, completed by the key. Nulls are in Postgres's default position. */
 export function completeOrder(
   sort: readonly SortTerm[],
   key: readonly string[],
@@ -38,19 +38,19 @@ export function reverseOrder(order: readonly OrderTerm[]): OrderTerm[] {
   return order.map((term) => ({ ...term, descending: !term.descending, nullsFirst: !term.nullsFirst }));
 }
 
-/** The value of the parameter `order`. */
+/** Returns the value of the parameter `order`. */
 export function formatOrder(order: readonly OrderTerm[]): string {
   return order.map(formatTerm).join(",");
 }
 
 function formatTerm({ column, descending, nullsFirst, nullable }: OrderTerm): string {
   const direction = descending ? ".desc" : ".asc";
-  // An index serves the order only if the places of nulls are its own, and those are the defaults.
+  // An index serves the order only if nulls are where the index has them, by default.
   const nulls = nullable && nullsFirst !== descending ? (nullsFirst ? ".nullsfirst" : ".nullslast") : "";
   return quoteField(column) + direction + nulls;
 }
 
-/** Whether filters can name the position: its values must fit into a URL. */
+/** True if filters can name the position: its values must fit into a URL. */
 export function isAddressable(position: RowPosition): boolean {
   return position.every((value) => value === null || value.length <= MAX_VALUE_LENGTH);
 }
@@ -81,7 +81,7 @@ export function filterAt(order: readonly OrderTerm[], position: RowPosition): Qu
   return ["and", `(${order.map((term, index) => formatEquality(term, position[index]!)).join(",")})`];
 }
 
-/** Null if no row comes after the position. */
+/** Returns null if no row comes after the position. */
 function conditionAfter(order: readonly OrderTerm[], position: RowPosition): QueryParameter | null {
   const alternatives = order.flatMap((term, index) => {
     const later = comparisonAfter(term, position[index]!);
@@ -97,7 +97,7 @@ function formatEquality({ column }: OrderTerm, value: string | null): string {
   return value === null ? `${field}.is.null` : `${field}.eq.${quoteValue(value)}`;
 }
 
-/** Null if no value comes after this one. */
+/** Returns null if no value comes after this one. */
 function comparisonAfter(term: OrderTerm, value: string | null): string | null {
   const field = quoteField(term.column);
   if (value === null) return term.nullsFirst ? `${field}.not.is.null` : null;

@@ -11,11 +11,11 @@ export type RowRequest = {
 
 export type RowWindowOptions = {
   readonly order: readonly OrderTerm[];
-  /** Whether the order distinguishes all rows. If not, each page is read by its offset. */
+  /** True if the order distinguishes all rows. If not, each page is read by offset. */
   readonly isTotalOrder: boolean;
   readonly rowCount: number;
   readonly read: (request: RowRequest, signal: AbortSignal) => Promise<RowBatch>;
-  /** The exact number of rows, wanted when a page shows that the number is wrong. */
+  /** Counts the rows exactly, if a page shows that the known number is wrong. */
   readonly count: (signal: AbortSignal, filters?: readonly QueryParameter[]) => Promise<number>;
   readonly pageSize?: number;
   readonly maxPages?: number;
@@ -23,17 +23,17 @@ export type RowWindowOptions = {
 };
 
 type Page = RowBatch & { lastUse: number };
-/** The rows of a page, in the order of the grid, and the row that follows them in the direction in which they were read. */
+/** The rows of a page, in the order of the grid, and the next row in the direction of reading. */
 type Batch = RowBatch & { readonly isForward: boolean; readonly next: TableRow | undefined };
 
 const PAGES_AHEAD = 6;
 const PAGES_BEHIND = 2;
-/** While the scrollbar is dragged, pages are read where it rests. */
+/** The rest of a dragged scrollbar after which its page is read. */
 const REST_MILLISECONDS = 30;
 
 /**
  * A bounded number of pages of a table's rows. A page beside one in memory is read by keyset, which an index makes equally fast
- * everywhere; a page far from all of them by its offset, counted from the nearer end.
+ * everywhere; a page far from all others is read by offset, counted from the nearer end.
  */
 export class RowWindows implements GridRows<TableRow> {
   readonly #options: RowWindowOptions;
@@ -66,7 +66,7 @@ export class RowWindows implements GridRows<TableRow> {
     return this.#isExact;
   }
 
-  /** Why rows are missing, until `retry` is called. */
+  /** The reason why rows are missing, until `retry` is called. */
   get error(): unknown {
     return this.#error;
   }
@@ -92,7 +92,7 @@ export class RowWindows implements GridRows<TableRow> {
     this.#readWanted();
   }
 
-  /** Reads everything again. The rows that are seen stay until the new ones are there. */
+  /** Reads everything again. The visible rows stay until the new ones arrive. */
   refresh(): void {
     this.#outdated = new Map([...this.#outdated, ...this.#pages]);
     this.#dropPages(() => true);
@@ -106,7 +106,7 @@ export class RowWindows implements GridRows<TableRow> {
     this.#notify();
   }
 
-  /** Puts a changed row in the place of the old one. */
+  /** Replaces a row by its changed version. */
   replaceRow(index: number, row: TableRow): void {
     const number = this.#pageOf(index);
     const page = this.#pages.get(number);
@@ -116,7 +116,7 @@ export class RowWindows implements GridRows<TableRow> {
     this.#notify();
   }
 
-  /** The place of a row in memory; -1 if it is in none of the pages. */
+  /** Returns the index of a row in memory; -1 if no page contains it. */
   indexOf(isWanted: (row: TableRow) => boolean): number {
     for (const [number, { rows }] of this.#pages) {
       const place = rows.findIndex(isWanted);
@@ -125,7 +125,7 @@ export class RowWindows implements GridRows<TableRow> {
     return -1;
   }
 
-  /** The place of a row in the order; null if the filters hide it, or if there is no order by which to find it. */
+  /** Returns the index of a row in the order; null if the filters hide it, or if no order can find it. */
   async findPlace(row: TableRow): Promise<number | null> {
     const { order, isTotalOrder, count } = this.#options;
     const position = this.#positionOf(row);
@@ -156,7 +156,7 @@ export class RowWindows implements GridRows<TableRow> {
     return Math.floor(index / this.#pageSize);
   }
 
-  /** What is seen, then what comes next in the direction of scrolling, then what was left behind. */
+  /** Returns the visible pages, then the next ones in the direction of scrolling, then those behind. */
   #wantedPages(): { seen: number[]; all: number[] } {
     const last = this.#pageOf(Math.max(this.#rowCount - 1, 0));
     const [from, to] = this.#seen.map((index) => Math.min(this.#pageOf(index), last)) as [number, number];
@@ -256,7 +256,7 @@ export class RowWindows implements GridRows<TableRow> {
     const { rows, size, isForward } = batch;
     const end = Math.min((page + 1) * this.#pageSize, this.#rowCount);
     if (!isForward && rows.length < end - page * this.#pageSize) {
-      // There are fewer rows than the page's number says: others were deleted meanwhile.
+      // Other callers have deleted rows meanwhile, so there are fewer than the page's number requires.
       this.#dropPages(() => true);
       void this.countRows();
       return;
@@ -268,14 +268,14 @@ export class RowWindows implements GridRows<TableRow> {
     if (seen.every((each) => this.#pages.has(each))) this.#outdated = new Map();
   }
 
-  /** Rows that were inserted or deleted meanwhile displace others: of pages that do not adjoin, those farther from what is seen are read again. */
+  /** Drops displaced rows after inserts and deletes: of two pages that do not adjoin, the one farther from the visible rows is read again. */
   #dropDisplaced(page: number, { isForward, next }: Batch): void {
     if (!this.#options.isTotalOrder) return;
     const lower = isForward ? page : page - 1;
     const neighbour = isForward ? this.#pages.get(page + 1)?.rows[0] : this.#pages.get(page - 1)?.rows.at(-1);
     if (neighbour === undefined || (next && this.#textOfPosition(next) === this.#textOfPosition(neighbour))) return;
     const seen = this.#pageOf(this.#seen[0]);
-    // A user who scrolls from one to the other has seen the first.
+    // A user who scrolls from one page to the other has seen the first.
     const keepsLower = seen === lower || seen === lower + 1 ? this.#forward : seen < lower;
     this.#dropPages((other) => (keepsLower ? other > lower : other <= lower));
   }
@@ -329,7 +329,7 @@ export class RowWindows implements GridRows<TableRow> {
   }
 }
 
-/** Of the rows that were read, one more than wanted. */
+/** Makes a batch from the rows that were read, one more than wanted. */
 function toBatch({ rows, size }: RowBatch, length: number, isForward: boolean): Batch {
   const wanted = rows.slice(0, length);
   return { rows: isForward ? wanted : wanted.reverse(), size, isForward, next: rows[length] };

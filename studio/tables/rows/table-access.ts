@@ -9,10 +9,10 @@ import {
 import { identifier, identifierOf, identifierOfRole } from "../../sql-text.ts";
 import { filterKind } from "./filters.ts";
 
-/** Why a table's rows cannot be read by a role. */
+/** The reason why a role cannot read a table's rows. */
 export type TableObstacle = "not exposed" | "no privilege";
 
-/** The columns of a system that identify a row of a table as long as it is not changed. */
+/** The system column that identifies a row of a table until the row changes. */
 const ROW_ADDRESS = "ctid";
 
 export function findObstacle(catalog: DatabaseDescription, role: string, table: DescribedTable): TableObstacle | null {
@@ -25,8 +25,8 @@ export function readableColumns(catalog: DatabaseDescription, role: string, tabl
 }
 
 /**
- * The columns that distinguish the rows of a table: the primary key, a unique key that is never null, or where the rows are
- * stored. Empty where there is none, as for views.
+ * The columns that distinguish the rows of a table: the primary key, a unique key that is never null, or the row's storage address.
+ * Empty if there is none, as for views.
  */
 export function findRowKey(catalog: DatabaseDescription, role: string, table: DescribedTable): readonly string[] {
   const columns = new Map(readableColumns(catalog, role, table).map((column) => [column.name, column]));
@@ -52,13 +52,13 @@ export function isNumeric(column: DescribedColumn): boolean {
   return filterKind(column) === "number";
 }
 
-/** What a request needs of a table; of all columns where none are named. */
+/** The privilege that a request needs on a table; for all columns if it names none. */
 export type NeededPrivilege = {
   readonly privilege: "select" | "insert" | "update" | "delete";
   readonly columns?: readonly string[];
 };
 
-/** The statements that give the role what it lacks. */
+/** Returns the statements that grant the missing privilege to the role. */
 export function grantStatements(
   catalog: DatabaseDescription,
   role: string,

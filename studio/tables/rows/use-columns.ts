@@ -14,9 +14,9 @@ import {
 } from "./column-layout.ts";
 import { isNumeric, isSortable, readableColumns } from "./table-access.ts";
 
-/** The columns of a table as the user has laid them out, and what changes that. */
+/** The columns of a table in the user's layout, and the functions that change the layout. */
 export type TableColumns = {
-  /** All that the role may read, in their order. */
+  /** All columns that the role may read, in order. */
   readonly all: readonly DescribedColumn[];
   readonly shown: readonly GridColumn[];
   readonly byName: ReadonlyMap<string, DescribedColumn>;

@@ -11,11 +11,11 @@ export type TableRowsOptions = {
   readonly role: string;
   readonly table: DescribedTable;
   readonly state: RowsState;
-  /** Another one's rows are read anew. */
+  /** The caller; the rows of another caller are read again. */
   readonly caller: string;
 };
 
-/** The rows of a table with the filters and the order of the page's address. */
+/** Returns the rows of a table with the filters and the order of the page's address. */
 export function useTableRows({ catalog, role, table, state, caller }: TableRowsOptions): RowWindows {
   const { filters, sort } = state;
   const windows = useMemo(
@@ -30,9 +30,9 @@ export function useTableRows({ catalog, role, table, state, caller }: TableRowsO
   return windows;
 }
 
-/** Of a larger table the estimate is shown until the exact number is asked for. */
+/** The number of rows above which the page shows the estimate until the user asks for the exact number. */
 const MAX_COUNTED = 5_000_000;
-/** Pages of tables with many columns have fewer rows. */
+/** The maximum number of values in a page; pages of tables with many columns have fewer rows. */
 const MAX_VALUES_OF_PAGE = 5_000;
 
 function keysOf(...values: readonly unknown[]): string[] {

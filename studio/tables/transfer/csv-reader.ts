@@ -1,7 +1,7 @@
-/** A record of a CSV file. A cell without quotes and characters is null, `""` is the empty string. */
+/** A record of a CSV file. An empty cell without quotes is null, `""` is the empty string. */
 export type CsvRecord = { readonly line: number; readonly cells: readonly (string | null)[] };
 
-/** Why a file is no CSV, and the line where that shows. */
+/** The reason why a file is no CSV, with the line of the fault. */
 export class CsvSyntaxError extends Error {
   readonly line: number;
   readonly reason: "unclosedQuote" | "textAfterQuote";
@@ -19,7 +19,7 @@ export type CsvDelimiter = (typeof CSV_DELIMITERS)[number];
 
 const BYTE_ORDER_MARK = "\uFEFF";
 
-/** The delimiter that the first line has most often outside quotes. */
+/** Returns the delimiter that occurs most often outside quotes in the first line. */
 export function detectDelimiter(text: string): CsvDelimiter {
   const unquoted = text.replace(/"(?:[^"]|"")*"?/g, "");
   const header = /^[^\r\n]*/.exec(unquoted)![0];
@@ -39,7 +39,7 @@ export class CsvReader {
   #recordLine = 1;
   #quoteLine = 1;
   #isFirst = true;
-  /** Whether the last character was a CR, which a LF may follow. */
+  /** True if the last character was a CR; a LF may follow. */
   #afterReturn = false;
   #records: CsvRecord[] = [];
 
@@ -47,7 +47,7 @@ export class CsvReader {
     this.#delimiter = delimiter;
   }
 
-  /** The records that are complete with this piece. */
+  /** Returns the records that this piece completes. */
   read(piece: string): readonly CsvRecord[] {
     let at = 0;
     if (this.#isFirst && piece !== "") {
@@ -58,7 +58,7 @@ export class CsvReader {
     return this.#take();
   }
 
-  /** The last record, which no line end needs to follow. */
+  /** Returns the last record, which needs no line end. */
   end(): readonly CsvRecord[] {
     if (this.#position === "quoted") throw new CsvSyntaxError(this.#quoteLine, "unclosedQuote");
     if (this.#position !== "cellStart" || this.#cells.length > 0) this.#endRecord();
@@ -75,7 +75,7 @@ export class CsvReader {
     const character = piece[at]!;
     const afterReturn = this.#afterReturn;
     this.#afterReturn = character === "\r";
-    // The CR before it has ended the record.
+    // The CR before it has already ended the record.
     if (character === "\n" && afterReturn) return at + 1;
     if (character === this.#delimiter) this.#endCell();
     else if (character === "\n" || character === "\r") {

@@ -1,14 +1,14 @@
-/** What a spreadsheet takes for a formula when a cell begins with it. */
+/** Matches the start of a cell that a spreadsheet takes for a formula. */
 const FORMULA_START = /^[=+\-@\t\r]/;
-/** White space includes the byte order mark. */
+/** The white space includes the byte order mark. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^$|^\s|\s$/;
 
 export type CsvStyle = {
-  /** Cells that begin like a formula get a leading apostrophe, so that a spreadsheet shows them as text. This changes the values. */
+  /** True if cells that begin like a formula get an apostrophe, so that a spreadsheet shows them as text. This changes the values. */
   readonly forSpreadsheets: boolean;
 };
 
-/** One line, with its end. Null is an empty cell, the empty string is `""`. */
+/** Writes one line with its end. Null is an empty cell, the empty string is `""`. */
 export function writeCsvRecord(cells: readonly (string | null)[], { forSpreadsheets }: CsvStyle): string {
   const texts = cells.map((cell) => (cell === null ? "" : quoteCell(forSpreadsheets ? protectFormula(cell) : cell)));
   return `${texts.join(",")}\r\n`;

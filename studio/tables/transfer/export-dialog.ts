@@ -23,7 +23,7 @@ export type ExportDialogProps = {
   readonly onClose: () => void;
 };
 
-/** The parts of the file that are handed to the browser, which may keep them on disk. */
+/** The length of the parts of the file that are passed to the browser, which may keep them on disk. */
 const PART_LENGTH = 1_000_000;
 
 /** Exports all rows that match the filter. */
@@ -74,7 +74,7 @@ export function ExportDialog({ context, onClose }: ExportDialogProps) {
 
 type ExportChoices = Pick<ExportRequest, "columns" | "format" | "forSpreadsheets">;
 
-/** `received`: the length of the text so far; null while nothing is exported. */
+/** Exports rows. `received` is the length of the text so far; null if no export runs. */
 function useExport({ changer, filters, order }: ExportDialogProps["context"], onClose: () => void) {
   const [received, setReceived] = useState<number | null>(null);
   const [error, setError] = useState<Error | null>(null);

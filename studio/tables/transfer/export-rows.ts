@@ -14,14 +14,14 @@ export type ExportRequest = {
   /** The value of the parameter `order`; empty for none. */
   readonly order: string;
   readonly format: ExportFormat;
-  /** Of CSV: whether cells that begin like a formula are protected. */
+  /** True if cells in CSV that begin like a formula are protected. */
   readonly forSpreadsheets: boolean;
 };
 
-/** The text of the file in pieces, as the rows arrive: all of them in one request, and so of one moment. */
+/** Returns the text of the file in pieces as the rows arrive. One request reads all rows, so they are of one moment. */
 export async function* exportRows(exported: ExportRequest, send: SendRequest): AsyncGenerator<string> {
   const { schema, table, columns, filters, order, format } = exported;
-  // JSON has the values as they are, numbers with all digits; CSV has Postgres's texts.
+  // JSON has the original values, with all digits of numbers; CSV has Postgres's texts.
   const select = columns.map((name) => (format === "csv" ? `${quoteField(name)}::text` : quoteField(name))).join(",");
   const parameters: QueryParameter[] = [["select", select], ...filters, ...(order ? [["order", order] as const] : [])];
   const headers = { "Accept-Profile": schema, Accept: "application/json" };
@@ -47,7 +47,7 @@ async function* writeCsv(pieces: AsyncIterable<string>, style: ExportRequest): A
   reader.end();
 }
 
-/** The text of a response or a file, in pieces. */
+/** Returns the text of a response or a file in pieces. */
 export async function* textOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const reader = stream.getReader();

@@ -36,7 +36,7 @@ import { JsonArrayError } from "./json-elements.ts";
 export type ImportDialogProps = {
   readonly changer: RowChanger;
   readonly rights: EditingRights;
-  /** Rows were inserted. */
+  /** Called when rows have been inserted. */
   readonly onDone: () => void;
   readonly onClose: () => void;
 };
@@ -46,7 +46,7 @@ type Preview = { readonly names: readonly string[]; readonly records: readonly I
 
 const PREVIEW_ROWS = 5;
 
-/** Imports a file after it was read as a whole without problems. */
+/** Imports a file after reading it as a whole without problems. */
 export function ImportDialog({ changer, rights, onDone, onClose }: ImportDialogProps) {
   const { table } = changer;
   const [file, setFile] = useState<File | null>(null);
@@ -109,7 +109,7 @@ function CsvChoices({ choices, onChange }: ImportChoicesProps) {
 
 type MappingProps = ImportChoicesProps & { readonly table: EditedTable["columns"]; readonly preview: Preview };
 
-/** The columns of the file with its first rows, and the table's column for each. */
+/** The columns of the file with its first rows, and the table column for each. */
 function Mapping({ table, preview, choices, onChange }: MappingProps) {
   const { mapping } = choices;
   const taken = new Set(Object.values(mapping));

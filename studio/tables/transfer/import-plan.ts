@@ -8,7 +8,7 @@ import type { InputProblem } from "../edit/value-texts.ts";
 import { type CsvDelimiter, CsvReader, detectDelimiter } from "./csv-reader.ts";
 import { type JsonElement, JsonElementReader } from "./json-elements.ts";
 
-/** A record of a file by the names of the file; JSON values are not converted yet. */
+/** A record of a file, by the names in the file; JSON values are not converted yet. */
 export type ImportRecord = { readonly line: number; readonly values: Readonly<Record<string, unknown>> };
 
 export type ImportFormat = "csv" | "json";
@@ -16,9 +16,9 @@ export type ImportFormat = "csv" | "json";
 export type ImportPlan = {
   readonly table: EditedTable;
   readonly format: ImportFormat;
-  /** The table's column for each name of the file; null: it is left out. */
+  /** The table column for each name in the file; null leaves it out. */
   readonly mapping: Readonly<Record<string, string | null>>;
-  /** What a cell of CSV without characters becomes. */
+  /** The value of an empty cell in CSV. */
   readonly emptyCells: "null" | "default" | "text";
 };
 
@@ -37,10 +37,10 @@ export type RecordReader = {
   end(): readonly ImportRecord[];
 };
 
-/** Cells beyond the header. */
+/** The name of cells beyond the header. */
 const SURPLUS = "\u0000surplus";
 
-/** The first record of CSV has the names. */
+/** Reads CSV; its first record has the names. */
 export class CsvRecordReader implements RecordReader {
   #reader: CsvReader | null = null;
   readonly #delimiter: CsvDelimiter | null;
@@ -50,7 +50,7 @@ export class CsvRecordReader implements RecordReader {
     this.#delimiter = delimiter;
   }
 
-  /** Null before the first record. */
+  /** The names; null before the first record. */
   get names(): readonly string[] | null {
     return this.#names;
   }
@@ -79,7 +79,7 @@ export class CsvRecordReader implements RecordReader {
   }
 }
 
-/** An array of objects. */
+/** Reads an array of objects. */
 export class JsonRecordReader implements RecordReader {
   readonly #reader = new JsonElementReader();
 
@@ -105,7 +105,7 @@ function toRecord({ line, text }: JsonElement): ImportRecord {
   }
 }
 
-/** The columns of the same names, then of names that differ in case, spaces and underscores only. */
+/** Maps columns of the same names, then names that differ only in case, spaces and underscores. */
 export function proposeMapping(table: EditedTable, names: readonly string[]): Record<string, string | null> {
   const columns = table.columns.filter(isWritable).map(({ name }) => name);
   const simplify = (name: string) => name.toLowerCase().replace(/[\s_-]+/g, "");
@@ -125,7 +125,7 @@ export function proposeMapping(table: EditedTable, names: readonly string[]): Re
   return Object.fromEntries(names.map((name) => [name, mapping[name] ?? null]));
 }
 
-/** The row of a record, or why it cannot be inserted. */
+/** Returns the row of a record, or the problems that prevent its insert. */
 export function convertRecord(plan: ImportPlan, { line, values }: ImportRecord): ImportRow | readonly RecordProblem[] {
   if (values[NO_OBJECT]) return [{ line, column: null, problem: { problem: "noObject" } }];
   if (values[SURPLUS]) return [{ line, column: null, problem: { problem: "tooManyCells" } }];
@@ -155,7 +155,7 @@ function problemOf(value: string | null | typeof NO_TEXT, column: EditedColumn):
 
 const NO_TEXT = Symbol("no text");
 
-/** Undefined: the default of the column. */
+/** Returns undefined for the default of the column. */
 function cellValue(cell: unknown, { emptyCells }: ImportPlan): string | null | undefined {
   if (cell !== null) return String(cell);
   return emptyCells === "null" ? null : emptyCells === "default" ? undefined : "";
@@ -167,7 +167,7 @@ function jsonValue(value: unknown, column: EditedColumn): string | null | typeof
   if (kind === "json") return JSON.stringify(value);
   if (typeof value === "string") return value;
   if (Array.isArray(value)) return kind === "array" ? writeArrayLiteral(value.map(toElement)) : NO_TEXT;
-  // Numbers that keep their digits are objects until they are written.
+  // Numbers that keep their digits are objects until they are serialized.
   const text = JSON.stringify(value);
   return text.startsWith("{") ? NO_TEXT : text;
 }

@@ -13,7 +13,7 @@ import {
 export type ImportCheck = {
   readonly rows: number;
   readonly problems: readonly RecordProblem[];
-  /** Whether there are more problems than are listed. */
+  /** True if there are more problems than the list shows. */
   readonly hasMore: boolean;
 };
 
@@ -24,11 +24,11 @@ export type ImportResult =
   | {
       readonly status: "failed";
       readonly error: RowError;
-      /** The rows of the requests before, which are committed. */
+      /** The rows of the previous requests, which are committed. */
       readonly inserted: number;
       /** The lines of the request that failed as a whole. */
       readonly lines: readonly [first: number, last: number];
-      /** Where the error seems to be; null: somewhere in these lines. */
+      /** The probable line of the error; null if it can be any of these lines. */
       readonly line: number | null;
     };
 
@@ -42,7 +42,7 @@ type ImportOptions = {
 type Records = AsyncIterable<readonly ImportRecord[]>;
 
 const MAX_PROBLEMS = 100;
-/** Anonymous callers may send 1 MiB, others more. */
+/** The limit for bodies of anonymous callers is 1 MiB, for others more. */
 const MAX_BODY_LENGTH = 250_000;
 const MAX_ROWS = 2_000;
 
@@ -54,7 +54,7 @@ export async function* readRecords(
   yield reader.end();
 }
 
-/** Reads the whole file without sending anything. */
+/** Reads the whole file without sending it. */
 export async function checkImport(records: Records, plan: ImportPlan): Promise<ImportCheck> {
   const problems: RecordProblem[] = [];
   let rows = 0;
@@ -71,7 +71,7 @@ export async function checkImport(records: Records, plan: ImportPlan): Promise<I
   return { rows, problems, hasMore };
 }
 
-/** Inserts the rows in requests of some thousand. Each request inserts all of its rows or none, and the first that fails is the last. */
+/** Inserts the rows in requests of some thousand. Each request inserts all of its rows or none; the first failure ends the import. */
 export async function importRows(records: Records, options: ImportOptions): Promise<ImportResult> {
   let inserted = 0;
   for await (const rows of batches(records, options.plan)) {
@@ -103,7 +103,7 @@ async function* batches(records: Records, plan: ImportPlan): AsyncGenerator<read
   if (batch.length > 0) yield batch;
 }
 
-/** Null if the rows were inserted. A request without a response is repeated with its key, so that it is done once. */
+/** Returns null if the rows were inserted. A request without a response is repeated with its key, so that it runs only once. */
 async function sendBatch(
   rows: readonly ImportRow[],
   { plan, existing, send }: ImportOptions,
@@ -127,13 +127,13 @@ async function sendBatch(
   }
 }
 
-/** The line that the error is about, as far as its message tells. */
+/** Returns the line that the error is about, if its message shows it. */
 function faultyLine({ table }: ImportPlan, rows: readonly ImportRow[], error: RowError): number | null {
   if (rows.length === 1) return rows[0]!.line;
   const key = /^Key \((.*?)\)=\((.*)\)/s.exec(error.details ?? "");
   if (key) {
     const columns = columnsOfError(table, error, {});
-    // Of equal keys the last one was refused.
+    // The last one of equal keys was refused.
     return (
       rows.findLast(({ values }) => columns.length > 0 && columns.map((name) => values[name]).join(", ") === key[2])
         ?.line ?? null
@@ -154,16 +154,16 @@ function faultyLine({ table }: ImportPlan, rows: readonly ImportRow[], error: Ro
   return rows.find(({ values }) => columnsOfError(table, error, values).length > 0)?.line ?? null;
 }
 
-/** The row that has values in these columns, if it is the only one. */
+/** Returns the row with values in these columns, if it is the only one. */
 function onlyRowWith(columns: readonly string[], rows: readonly ImportRow[]): ImportRow | undefined {
   const found = rows.filter(({ values }) => columns.length > 0 && columns.every((name) => values[name] != null));
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** Postgres shortens long values. */
+/** The length from which Postgres shortens values. */
 const MAX_DESCRIBED = 60;
 
-/** Whether the description of a row has these values in this order; values that were not sent can be anything. */
+/** True if the description of a row has these values in this order; missing values match any. */
 function isDescribed(values: readonly (string | null | undefined)[], description: string): boolean {
   let at = 0;
   for (const value of values) {

@@ -1,7 +1,7 @@
-/** An element of a JSON array as its unparsed text: its numbers keep their digits. */
+/** An element of a JSON array as unparsed text, so its numbers keep their digits. */
 export type JsonElement = { readonly line: number; readonly text: string };
 
-/** Why a text is no JSON array, and the line where that shows. */
+/** The reason why a text is no JSON array, with the line of the fault. */
 export class JsonArrayError extends Error {
   readonly line: number;
 
@@ -25,7 +25,7 @@ export class JsonElementReader {
   #text = "";
   #elements: JsonElement[] = [];
 
-  /** The elements that are complete with this piece. */
+  /** Returns the elements that this piece completes. */
   read(piece: string): readonly JsonElement[] {
     let start = 0;
     for (let at = 0; at < piece.length; at++) {
@@ -51,7 +51,7 @@ export class JsonElementReader {
     return elements;
   }
 
-  /** Whether the character ends the element that it follows. */
+  /** True if the character ends the element before it. */
   #ends(character: string): boolean {
     if (this.#place === "inside") return this.#readInside(character);
     if (WHITESPACE.test(character) || (this.#place === "before" && character === "\uFEFF")) return false;
