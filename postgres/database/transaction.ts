@@ -38,7 +38,7 @@ import { suspectsStandby } from "./standby-check.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";
 import { combinedPacing, type StatementPacing, type StatementShape, type StatementShapes } from "./statement-shape.ts";
 
-/** Switches to the login for the rest of the transaction, or until the role is restored. The caller's function may have changed the role, so saves it. */
+/** Switches to the login until the role is restored or the transaction ends. Saves the role, as the caller's function may have changed it. */
 export const BECOME_LOGIN: Statement = {
   text: `select pg_catalog.set_config('login.role', pg_catalog.current_setting('role'), true),
     pg_catalog.set_config('role', 'none', true)`,
