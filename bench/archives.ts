@@ -1,5 +1,5 @@
-// Backups: random schemas restored on each version of Postgres, and the speed and memory of a large one beside pg_dump. Branches of a
-// large database.
+// Benchmarks backups: random schemas restored on each version of Postgres, and the speed and memory of a large one beside pg_dump.
+// Also benchmarks branches of a large database.
 
 import { wordsOfSql } from "../test/sql-texts.ts";
 import { type MeasuredBackup, type MeasuredProgram, measureBackup } from "./archives/backup-speed.ts";

@@ -12,7 +12,7 @@ import { printPreface } from "./preface.ts";
 
 const INSERTS = 20;
 const CLIENTS = [1, 8];
-/** For one client. */
+/** The target for one client. */
 const TARGET = 5;
 
 const PATH = "events?select=id";
@@ -63,7 +63,7 @@ export const bench: Bench = async (options) => {
   return { outcomes, isMissed: ratio < TARGET };
 };
 
-/** Milliseconds for all inserts of one client. */
+/** Returns the milliseconds for all inserts of one client. */
 async function timeOf(work: BatchWork, base: URL, clients: number, seconds: number): Promise<number> {
   const until = performance.now() + seconds * 1_000;
   const repeat = async (): Promise<readonly number[]> => {

@@ -41,10 +41,10 @@ const STORAGE_FAULT_PARTS = { folder: true, s3: true };
 const SOAK_PARTS = { half: true, snapshots: true };
 const ARCHIVE_PARTS = { schemas: true, speed: true, branch: true };
 
-/** The comparisons. The others take long, and run only by name. */
+/** The benchmarks that run by default. The others take long, and run only by name. */
 const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime", "live", "start"];
 
-/** Next to the page with the figures. */
+/** The path of the chart, next to the page with the figures. */
 const CHART = "pictures/benchmarks.svg";
 const PAGE = join(import.meta.dirname, "../docs/benchmarks.md");
 
@@ -104,7 +104,7 @@ if (unknownParts.length > 0) refuse(`--only does not know ${unknownParts.join(",
 
 const amounts = {
   rounds: amountOf("rounds"),
-  // pgbench measures whole seconds.
+  // pgbench only measures whole seconds.
   seconds: amountOf("seconds"),
   minutes: amountOf("minutes"),
   every: amountOf("every"),
@@ -195,7 +195,7 @@ type BenchRecord = { readonly name: string; readonly result: object; readonly li
 
 type Run = { readonly command: string; readonly at: Date; readonly loadBefore: number; readonly stolen: string };
 
-/** `docs/benchmarks.md`: how it was measured, then the output of each benchmark. */
+/** Returns `docs/benchmarks.md`: the conditions, then the output of each benchmark. */
 function benchmarksPage(records: readonly BenchRecord[], { command, at, loadBefore, stolen }: Run): string {
   const day = at.toISOString().slice(0, 10);
   const [processor] = cpus();

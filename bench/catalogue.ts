@@ -1,4 +1,4 @@
-// Schemas of a thousand tables and more: how long a start takes, how much memory, and what those who ask notice of DDL.
+// Benchmarks schemas of a thousand tables and more: the duration of a start, the memory, and the effect of DDL on callers.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { SCHEMAS, type SchemaName, type SchemaSize, schemaSql } from "./catalogue/schemas.ts";
@@ -14,7 +14,7 @@ import { type Scratch, startScratch } from "./measuring/scratch.ts";
 const CONNECTIONS = 4;
 const TARGET_PATH = "/rest/v1/items?id=eq.1000&select=id,title";
 const BURST = { tables: 11, pauseMs: 2_000 };
-/** After these changes memory is compared: it grows until the garbage of some builds has been collected, and then no more. */
+/** The numbers of changes after which memory is compared: it only grows until the garbage of some builds has been collected. */
 const CHANGES = { first: 10, last: 50 };
 
 export const bench: Bench = async ({ only, print }) => {
@@ -64,7 +64,7 @@ async function measure(name: SchemaName, size: SchemaSize, print: (line: string)
 
 type Changes = { readonly median: number; readonly longest: number; readonly resident: readonly number[] };
 
-/** How long each change takes to be visible in GraphQL, in seconds, and the memory after the first of them and after all. */
+/** Measures the seconds until each change is visible in GraphQL, and the memory after the first changes and after all. */
 async function measureChanges(scratch: Scratch, { url, resident }: CatalogueService): Promise<Changes> {
   const seconds: number[] = [];
   const residents: number[] = [];
@@ -85,7 +85,7 @@ function describeChanges({ median, longest, resident: [first, last] }: Changes):
 
 type Reads = { readonly requests: number; readonly p99: number; readonly longest: number; readonly hold: number };
 
-/** Reads of a table that nothing happens to, until that is over. */
+/** Reads a table that does not change, until the promise settles. */
 async function readWhile(generator: LoadGenerator, service: CatalogueService, until: Promise<unknown>): Promise<Reads> {
   const since = Date.now();
   let isOver = false;
@@ -124,7 +124,7 @@ async function createAndAwait(
   );
 }
 
-/** Resolves to how long it took for the last one to be seen in GraphQL, in seconds. */
+/** Resolves to the seconds until the last table is visible in GraphQL. */
 async function createMany(scratch: Scratch, { url }: CatalogueService): Promise<number> {
   for (let number = 1; number <= BURST.tables; number++) {
     if (number > 1) await sleep(BURST.pauseMs);

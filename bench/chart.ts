@@ -1,6 +1,6 @@
 import { html } from "#rest-gateway";
 
-/** The requests that are drawn, by the section of the page that has their figures. */
+/** The requests in the chart, by the section of the page that has their figures. */
 const DRAWN: readonly { readonly section: string; readonly request: string; readonly title: string }[] = [
   { section: "rest", request: "one row by key", title: "REST: one row by key" },
   { section: "rest", request: "20 rows with a many-to-one embed", title: "REST: 20 rows with an embedded row each" },
@@ -13,7 +13,7 @@ const DRAWN: readonly { readonly section: string; readonly request: string; read
   { section: "graphql", request: "createArticle", title: "GraphQL: create an article" },
 ];
 
-/** Measures SQL alone, without HTTP, JSON web tokens or JSON. */
+/** pgbench measures SQL alone, without HTTP, JSON web tokens or JSON. */
 const UPPER_BOUND = "pgbench";
 const OURS = "ours";
 
@@ -44,7 +44,7 @@ rect.bound { fill: none; stroke: #8a94a6; stroke-dasharray: 3 3 }
 type Measurement = { readonly name: string; readonly rate: number };
 type Group = { readonly title: string; readonly measurements: readonly Measurement[] };
 
-/** `docs/pictures/benchmarks.svg`, drawn from the figures that `docs/benchmarks.md` has. */
+/** Draws `docs/pictures/benchmarks.svg` from the figures in `docs/benchmarks.md`. */
 export function benchmarkChart(page: string): string {
   const groups = DRAWN.map(({ section, request, title }) => ({ title, measurements: ratesOf(page, section, request) }));
   const [, day] = /wrote it on (\d{4}-\d\d-\d\d)/.exec(page)!;
@@ -90,7 +90,7 @@ function labelOf(name: string): string {
   return name === UPPER_BOUND ? "pgbench (SQL, no HTTP)" : name;
 }
 
-/** Lines such as `    ours     24598/s    0.60 ms …` below the line of the request. */
+/** Reads lines such as `    ours     24598/s    0.60 ms …` below the line of the request. */
 function ratesOf(page: string, section: string, request: string): Measurement[] {
   const text = page.slice(page.indexOf(`\n## ${section}\n`));
   const start = text.indexOf(`\n  ${request} (`);

@@ -1,5 +1,5 @@
-// One row by key with a worker for every two cores, as `npm start` has them, and with one process, beside pgbench with
-// as many clients; and beside many connections that are mostly idle.
+// Benchmarks one row by key with a worker for every two cores, as `npm start` has them, and with one process, beside pgbench with
+// as many clients; and the same beside many connections that are mostly idle.
 
 import { availableParallelism } from "node:os";
 import { readConfig } from "#config";
@@ -26,7 +26,7 @@ const WORKS: readonly Work[] = [FEW, MANY].map((connections) => ({
   ...ONE_ROW,
   name: `one row by key, ${connections} connections`,
   connections,
-  // pgbench has a session of Postgres for each, and is slower with more.
+  // pgbench has a Postgres session for each client, and more sessions make it slower.
   pgbenchClients: FEW,
 }));
 const LEAST = 0.65;

@@ -1,5 +1,5 @@
-// The database layer alone, without HTTP: what one round trip as a caller costs, beside pgbench and beside pg, plain and in its
-// pipeline mode.
+// Benchmarks the database layer alone, without HTTP: the cost of one round trip as a caller, beside pgbench and beside pg, plain and in
+// its pipeline mode.
 
 import pg from "pg";
 import { type Database, openDatabase } from "#postgres/database";
@@ -18,9 +18,9 @@ const CLAIMS = JSON.stringify({ sub: CALLER, name: "Bench", role: "authenticated
 type EngineWork = {
   readonly name: string;
   readonly readOnly: boolean;
-  /** `$1` here and `:value` for pgbench is drawn anew each time. */
+  /** The statement; each run draws a new value for `$1` here and `:value` in pgbench. */
   readonly text: string;
-  /** As many as serve pgbench best: commits share a flush, reads compete for the processors. */
+  /** The best number of pgbench clients: commits share a flush, reads compete for the processors. */
   readonly pgbenchClients: number;
 };
 
@@ -70,7 +70,7 @@ ${work.text.replace("$1", ":value")};
 `;
 }
 
-/** What a request costs in a program that knows no better: a round trip for each step. */
+/** Runs a request like a simple program: with a round trip for each step. */
 async function runByPool(pool: pg.Pool, work: EngineWork): Promise<unknown> {
   const settings = settingsOf(work);
   const list = settings.map((_, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, true)`);
@@ -86,7 +86,7 @@ async function runByPool(pool: pg.Pool, work: EngineWork): Promise<unknown> {
   }
 }
 
-/** The same steps in one round trip, by pg's pipeline mode. Callers share the clients: one that fails rolls back its own transaction only. */
+/** Runs the same steps in one round trip, in pg's pipeline mode. Callers share the clients: a failure rolls back its own transaction only. */
 async function runByPipeline(client: pg.Client, work: EngineWork): Promise<unknown> {
   const settings = settingsOf(work);
   const list = settings.map((_, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, true)`);
@@ -100,7 +100,7 @@ async function runByPipeline(client: pg.Client, work: EngineWork): Promise<unkno
   return result;
 }
 
-/** Takes the clients in turn. */
+/** Opens clients that requests use in turn. */
 async function openPipelines(connectionString: string) {
   const config: pg.ClientConfig & { readonly pipeline: true } = { connectionString, pipeline: true };
   const clients = Array.from({ length: PG_CONNECTIONS }, () => new pg.Client(config));
@@ -118,7 +118,7 @@ function runByEngine(database: Database, { text, readOnly }: EngineWork): Promis
   return database.run(context, { text, values: [drawValue()] }, { readOnly });
 }
 
-/** Requests per second of callers who ask again as soon as they are answered. */
+/** Returns the requests per second of callers that send their next request as soon as they have a response. */
 async function measure(seconds: number, request: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
   const end = start + 1_000 * seconds;
@@ -148,7 +148,7 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
     transactionMode: "explicit",
   });
   const pool = new pg.Pool({ connectionString: url, max: PG_CONNECTIONS });
-  // pool.end() does not wait for the sockets, which then see the server stop.
+  // pool.end() does not wait for the sockets, so they see the server stop.
   pool.on("error", () => {});
   const pipelines = await openPipelines(url);
 
@@ -208,7 +208,7 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
   return { target: TARGET, results };
 };
 
-/** Of both processes, for one request. */
+/** Returns the processor time of both processes for one request. */
 function processorTime({ nodeTime, postgresTime }: EngineSample): number {
   return nodeTime + (postgresTime ?? 0);
 }

@@ -1,4 +1,4 @@
-// Patroni's leader is ended again and again under load, once for each route to it: nothing acknowledged may be lost.
+// Ends Patroni's leader repeatedly under load, once for each route to it: no acknowledged write may be lost.
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,15 +20,15 @@ import type { Bench } from "./measuring/kind.ts";
 import { median } from "./measuring/median.ts";
 
 const LOOK_MS = 20;
-/** What all of it may take besides what Patroni needs. */
+/** The maximum time for all steps besides Patroni's own. */
 const MOST_MS_OF_OURS = 1_000;
 
 export type FailoverRun = {
   readonly failovers: readonly Failover[];
   readonly findings: Readonly<Record<string, Findings>>;
-  /** How often a standby could not follow any more and was copied again. */
+  /** The number of times that a standby could no longer follow and was copied again. */
   readonly copies: number;
-  /** How gateways ended that should be running. */
+  /** The ends of gateways that should still be running. */
   readonly ended: readonly string[];
 };
 
@@ -54,7 +54,7 @@ type Options = {
   readonly print: (line: string) => void;
 };
 
-/** Ends the leader again and again, with one gateway and its clients for each route to it. */
+/** Ends the leader repeatedly, with one gateway and its clients for each route to it. */
 export async function runFailovers(cluster: PatroniCluster, options: Options): Promise<FailoverRun> {
   await using opened = new AsyncDisposableStack();
   const routes: Readonly<Record<string, Settings>> = { "several hosts": cluster.hosts, HAProxy: cluster.haproxy };
@@ -98,7 +98,7 @@ async function endLeaders(cluster: PatroniCluster, { seconds, every, kinds, prin
   return failovers;
 }
 
-/** Resolves with the time when another node accepts writes, and the former leader does not. */
+/** Resolves with the time at which another node accepts writes, and the former leader does not. */
 async function endLeader(cluster: PatroniCluster, kind: Kind): Promise<number> {
   const former = await anyLeader(cluster);
   if (kind === "switchover") {
@@ -115,7 +115,7 @@ async function endLeader(cluster: PatroniCluster, kind: Kind): Promise<number> {
     await rewinding;
     await cluster.kill(successor, "node");
   }
-  // A node that was killed can only be leader again after a restart.
+  // A killed node can only become the leader again after a restart.
   await anyLeader(cluster);
   return Date.now();
 }
@@ -133,7 +133,7 @@ async function nextLeader(cluster: PatroniCluster, former: string): Promise<numb
   return Date.now();
 }
 
-/** The last row is received behind all others. */
+/** Compares the rows when the last one has arrived, which comes after all others. */
 async function checkRows(cluster: PatroniCluster, traffic: Traffic, failovers: readonly Failover[]): Promise<Findings> {
   const last = -1;
   await cluster.execute(`insert into marks (number, note) values (${last}, '${traffic.label}')`);
@@ -145,7 +145,7 @@ async function checkRows(cluster: PatroniCluster, traffic: Traffic, failovers: r
   return findingsOf(traffic, stored, failovers);
 }
 
-/** What must not happen, where it did, with how often. */
+/** Returns the faults that occurred, with their number. */
 export function faultsOf({ failovers, findings, ended }: FailoverRun): Record<string, number> {
   const counts = Object.entries(findings).flatMap(
     ([route, { lost, duplicates, refusedAndWritten, hanging, repeated, missedSilently, invented }]) =>
@@ -162,7 +162,7 @@ const seconds = (milliseconds: number) => `${(milliseconds / 1_000).toFixed(1)} 
 const spread = (values: readonly number[]) =>
   values.length === 0 ? "-" : `${seconds(median(values))} / ${seconds(Math.max(...values))}`;
 
-/** A table of Markdown, for docs/high-availability.md. */
+/** Returns a Markdown table for docs/high-availability.md. */
 export function describe({ failovers, findings, copies, ended }: FailoverRun): string[] {
   const routes = Object.keys(findings);
   const row = (name: string, cell: (found: Findings) => string | number) =>

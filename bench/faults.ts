@@ -1,4 +1,4 @@
-// Everything that may break is broken again and again under load: nothing acknowledged may be lost, and nothing may stay broken.
+// Breaks each part of the system repeatedly under load: no acknowledged write may be lost, and nothing may stay broken.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Findings, findingsOf } from "./failover/findings.ts";
@@ -8,10 +8,10 @@ import { FAULTS, type FaultKind, type FaultName } from "./faults/kinds.ts";
 import { type FaultySystem, startFaultySystem } from "./faults/system.ts";
 import type { Bench } from "./measuring/kind.ts";
 
-/** All must work, and `/health` must say so, this long after a fault. */
+/** The time after a fault within which all parts must work, and `/health` must say so. */
 const PATIENCE_MS = 60_000;
 const LOOK_MS = 100;
-/** A request that fails once is no reason to report anything. */
+/** The time after which `/health` must report a failure; a single failed request is not reported. */
 const UNTRUE_MS = 10_000;
 const LABEL = "load";
 
@@ -19,18 +19,18 @@ export type FaultOutcome = {
   readonly fault: string;
   readonly isKill: boolean;
   readonly recoveryMs: number;
-  /** What did not work, or that `/health` was not `ok`, after a minute. */
+  /** The parts that still failed after a minute, or the fact that `/health` was not `ok`. */
   readonly stillBroken: readonly string[];
-  /** Reports of `ok` while something did not work for seconds. */
+  /** Reports of `ok` while a part failed for seconds. */
   readonly untrue: readonly string[];
-  /** What did not work at first, and what `/health` reported meanwhile. */
+  /** The parts that failed at first, and the reports of `/health` meanwhile. */
   readonly late: readonly string[];
 };
 
 export type FaultRun = {
   readonly outcomes: readonly FaultOutcome[];
   readonly findings: Findings;
-  /** Acknowledged rows that no webhook was sent. */
+  /** The number of acknowledged rows that were not sent to the webhook. */
   readonly undelivered: number;
 };
 
@@ -45,7 +45,7 @@ export const bench: Bench = async ({ rounds, only, print }) => {
   return { ...run, isMissed: !isFaultless(run) };
 };
 
-/** The faults one after the other, each when all works again. */
+/** Causes the faults one after the other, each when all parts work again. */
 export async function runFaults(names: readonly FaultName[], print: (line: string) => void): Promise<FaultRun> {
   await using system = await startFaultySystem({ WEB_CONCURRENCY: "2" });
   const traffic = await startTraffic(system.url, LABEL);
@@ -74,7 +74,7 @@ async function breakOnce(system: FaultySystem, traffic: Traffic, name: FaultName
   return { fault: name, isKill: kind.isKill, recoveryMs: milliseconds, ...found };
 }
 
-/** Waits until all works and `/health` says so. */
+/** Waits until all parts work and `/health` says so. */
 async function recovered(system: FaultySystem, traffic: Traffic) {
   const begin = performance.now();
   const untrue: string[] = [];
@@ -98,7 +98,7 @@ async function recovered(system: FaultySystem, traffic: Traffic) {
   }
 }
 
-/** What was acknowledged, and what each subscriber and the webhook were sent, with the table. */
+/** Compares the acknowledged writes, and the rows that each subscriber and the webhook received, with the table. */
 async function compare(system: FaultySystem, traffic: Traffic): Promise<Pick<FaultRun, "findings" | "undelivered">> {
   const { rows } = await system.execute(
     `select number, count(*)::int as count from marks where note = '${LABEL}' and number > 0 group by number`,
@@ -115,7 +115,7 @@ async function compare(system: FaultySystem, traffic: Traffic): Promise<Pick<Fau
   return { findings: findingsOf(withoutChecks(traffic, numbers), stored, []), undelivered: missing().length };
 }
 
-/** The rows of the checks are not among the requests. */
+/** Removes the rows of the checks, which are not among the requests. */
 function withoutChecks(traffic: Traffic, numbers: ReadonlySet<number>): Traffic {
   const subscribers = traffic.subscribers.map((subscriber) => ({
     ...subscriber,

@@ -1,4 +1,4 @@
-// GraphQL over HTTP, beside PostGraphile without our plugins and beside a server written by hand; and many subscriptions.
+// Benchmarks GraphQL over HTTP, beside PostGraphile without our plugins and beside a handwritten server; and many subscriptions.
 
 import { type LoadGenerator, startLoadGenerator } from "./comparison/load.ts";
 import { sampleOfLoad } from "./comparison/measure.ts";
@@ -51,7 +51,7 @@ export const bench: Bench = async (options) => {
   return { outcomes: [...outcomes, tables], subscribed };
 };
 
-/** Who answers something else does other work. */
+/** Checks that all servers give the same response: a different response would be different work. */
 async function checkAnswers(work: Work, servers: readonly Server[]): Promise<void> {
   const [mine, ...others] = await Promise.all(servers.map((server) => answerOf(work, server)));
   const different = others.findIndex((answer) => answer !== mine);
@@ -64,10 +64,10 @@ async function checkAnswers(work: Work, servers: readonly Server[]): Promise<voi
 type TargetsByServer = Readonly<Record<string, number>>;
 
 const READ_TARGETS: TargetsByServer = { [BARE]: 5, [APOLLO]: 4 };
-/** Most of a write is Postgres's time, which is the same for all. */
+/** The targets for writes: most of a write is Postgres's time, which is the same for all servers. */
 const WRITE_TARGETS: TargetsByServer = { [BARE]: 3, [APOLLO]: 1 };
 
-/** Each target with what was reached, and whether that is enough. Nothing is said of who was not there. */
+/** Returns each target with the reached value and a verdict. Skips servers that did not take part. */
 export function judge(outcomes: readonly Outcome[]): string[] {
   return outcomes.flatMap(({ work, ratios, servers }) =>
     Object.entries(ratios).map(([name, reached]) => {
@@ -79,7 +79,7 @@ export function judge(outcomes: readonly Outcome[]): string[] {
   );
 }
 
-/** Of the server and of Postgres; the ratio of these is steadier on a machine that does other things too. */
+/** Returns the processor time of the server and of Postgres. Its ratio is steadier on a busy machine. */
 function timeOf({ serverTime, postgresTime }: Outcome["servers"][string]): number | null {
   return serverTime === null || postgresTime === null ? null : serverTime + postgresTime;
 }
@@ -93,7 +93,7 @@ type LoadedServers = {
 const WARM_UP_REQUESTS = 3_000;
 const WARM_UP_SECONDS = 0.5;
 
-/** All of them, once they are warm. */
+/** Runs all servers in turn, once they are warm. */
 export async function byTurns(work: Work, rounds: number, seconds: number, field: LoadedServers): Promise<Round[]> {
   for (const server of field.servers) await warmUp(work, server, field.generator);
   const runners: Runners = new Map(
@@ -105,7 +105,7 @@ export async function byTurns(work: Work, rounds: number, seconds: number, field
   return roundsOf(runners, rounds, seconds);
 }
 
-/** Programs that compile themselves while they run are faster afterwards: after so many requests, not after so long. */
+/** Warms up a server by a number of requests, not by time: programs with a just-in-time compiler become faster with each request. */
 async function warmUp(work: Work, server: Server, generator: LoadGenerator): Promise<void> {
   for (let asked = 0; asked < WARM_UP_REQUESTS; ) {
     asked += (await generator.run(loadOf(work, server, WARM_UP_SECONDS))).requests;

@@ -1,4 +1,4 @@
-// Attacks of all kinds at once, and what honest callers notice of them.
+// Runs attacks of all kinds at once, and measures their effect on honest callers.
 
 import { verdict } from "./comparison/targets.ts";
 import { ATTACK_NAMES, ATTACKS, type AttackName } from "./hostile/attacks/attacks.ts";

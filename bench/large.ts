@@ -1,4 +1,4 @@
-// A table of ten million rows, all of one caller: what pages, counts and an export of all of them cost.
+// Benchmarks a table of ten million rows, all of one caller: the cost of pages, of counts and of an export of all rows.
 
 import { startOurs } from "./comparison/ours.ts";
 import { LARGE_READS, measureRead } from "./large/large-reads.ts";
@@ -8,7 +8,7 @@ import { startScratch } from "./measuring/scratch.ts";
 import { describeExport, type Export, exportAll } from "./rest/export.ts";
 
 const BYTES_OF_ROW = 500;
-/** The service may grow by this much during an export of any size. */
+/** The maximum growth of the service during an export of any size. */
 const MOST_GROWN_MEBIBYTES = 100;
 
 const entriesOf = (rows: number) => `

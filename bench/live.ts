@@ -1,4 +1,4 @@
-// Live queries, over REST and GraphQL, and shapes of distinct callers under a policy: from an update to the client whose rows it changes.
+// Benchmarks live queries, over REST and GraphQL, and shapes of distinct callers under a policy: from an update to the client with its row.
 
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,11 +17,11 @@ const ROWS_OF_LIST = 10;
 const CHANGES_PER_SECOND = 500;
 const TARGET = { p50: 10, p99: 50, changesPerSecond: 6_000 };
 const WRITERS = 8;
-/** The first half second after thousands of clients have connected is slow. Of less time than this, it would decide the 99th percentile. */
+/** The first half second after thousands of clients have connected is slow. In a shorter run it would decide the 99th percentile. */
 const LEAST_SECONDS_OF_DELAYS = 15;
-/** Of the first clients, memory is also what the service has for all of them. */
+/** The number of clients before the memory measurement: their memory includes the service's shared memory. */
 const FIRST_CLIENTS = 50;
-/** How long all clients may take to be up to date. */
+/** The maximum time until all clients are up to date. */
 const LONGEST_WAIT_MS = 60_000;
 
 const schemaFor = (clients: number) => `
@@ -65,7 +65,7 @@ export const bench: Bench = async ({ rounds, seconds, clients, only, print }) =>
 
 type Measurement = {
   readonly scratch: Scratch;
-  /** Of the logs of shapes. */
+  /** The folder for the logs of shapes. */
   readonly folder: string;
   readonly seconds: number;
   readonly count: number;
@@ -109,7 +109,7 @@ async function measureKind({ title, streamOf }: LiveKind, { scratch, folder, sec
   }
 }
 
-/** From the start of each update to the arrival of its value, or of a later one. */
+/** Measures the time from the start of each update to the arrival of its value, or of a later one. */
 async function measureDelays(arrivals: Arrivals, writers: pg.Pool, seconds: number) {
   const startedAt = performance.now();
   const total = CHANGES_PER_SECOND * seconds;
@@ -127,7 +127,7 @@ function percentilesOf(values: readonly number[]) {
   return { p50: sorted[sorted.length >> 1]!, p99: sorted[Math.floor(sorted.length * 0.99)]! };
 }
 
-/** Changes until all clients have the last value of their rows, in that time. */
+/** Measures the rate of changes until all clients have the last value of their rows. */
 async function measureRate(arrivals: Arrivals, writers: pg.Pool, seconds: number): Promise<number> {
   const startedAt = performance.now();
   let written = 0;
@@ -143,14 +143,14 @@ async function measureRate(arrivals: Arrivals, writers: pg.Pool, seconds: number
   return written / ((performance.now() - startedAt) / 1_000);
 }
 
-/** What was written to the row of each client, and has not arrived. */
+/** The values that were written to the row of each client, and have not arrived. */
 class Arrivals {
   readonly delays: number[] = [];
-  /** How long the updates themselves took. */
+  /** The durations of the updates themselves. */
   readonly commits: number[] = [];
   readonly #waiting: readonly Map<number, number>[];
   #left = 0;
-  /** Of all kinds, whose rows are the same: a row that keeps its value reaches nobody. */
+  /** The last number of all kinds, which share the rows: an update with the same value reaches no client. */
   static #lastNumber = 0;
 
   constructor(clients: LiveClients, count: number) {
@@ -160,7 +160,7 @@ class Arrivals {
 
   async write(writers: pg.Pool): Promise<void> {
     const number = ++Arrivals.#lastNumber;
-    // Neighbours in time are changes of different results.
+    // Consecutive changes affect different results.
     const list = (number * 7_919) % this.#waiting.length;
     const startedAt = performance.now();
     this.#waiting[list]!.set(number, startedAt);

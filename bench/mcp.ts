@@ -1,4 +1,4 @@
-// A row by its key by a tool of /mcp, beside the same row by the table interface.
+// Benchmarks one row by key through a tool of /mcp, beside the same row through the table interface.
 
 import { type LoadGenerator, startLoadGenerator } from "./comparison/load.ts";
 import { type Sample, sampleOfLoad } from "./comparison/measure.ts";
@@ -86,7 +86,7 @@ export const bench: Bench = async (options) => {
   for (const name of NAMES) print(lineOf(name, samples[name]!));
   print("  targets");
   const ratios = NAMES.slice(1).map((name) => {
-    // Within a round, because other work on the machine varies.
+    // The ratio is taken within a round, because other work on the machine varies.
     const ratio = median(samples[name]!.map(({ rate }, round) => rate / samples["/rest/v1"]![round]!.rate));
     print(verdict(`${name}: ${ratio.toFixed(2)} of /rest/v1`, ratio >= TARGET, String(TARGET)));
     return ratio;
@@ -96,7 +96,7 @@ export const bench: Bench = async (options) => {
 
 type WayTools = { readonly server: MeasuredServer; readonly scratch: Scratch; readonly generator: LoadGenerator };
 
-/** The rows are drawn by the rest of the request, because a body says its length in the head. */
+/** Draws the whole rest of a request, because a body's length is in the head. */
 function sampleOfWay(way: (id: number) => Sent, seconds: number, { server, ...tools }: WayTools): Promise<Sample> {
   const { pid, base } = server;
   const requests = Array.from({ length: ITEMS / OWNERS }, (_, turn) => bytesOf(way(turn * OWNERS), base));
@@ -110,7 +110,7 @@ function bytesOf({ method, path, headers, body }: Sent, { host }: URL): string {
   return [`${method} ${path} HTTP/1.1`, ...lines, "", body].join("\r\n");
 }
 
-/** Under load nobody reads the responses, and a tool that fails is answered by 200 too. */
+/** Checks one response: under load nobody reads the responses, and a tool that fails returns 200 too. */
 async function checkResponse({ method, path, headers, body }: Sent, base: URL): Promise<void> {
   const response = await fetch(new URL(path, base), { method, headers, ...(body !== "" && { body }) });
   const text = await response.text();

@@ -1,4 +1,4 @@
-// The pools of connections: what many clients, slow statements and locked tables cost those who ask for little.
+// Benchmarks the connection pools: the effect of many clients, slow statements and locked tables on callers with short requests.
 
 import type { Bench } from "./measuring/kind.ts";
 import { SCHEMA } from "./measuring/schema.ts";

@@ -4,7 +4,7 @@ import type { BenchOptions } from "./measuring/kind.ts";
 
 type InstallationState = Pick<ServerLauncher, "name" | "isInstalled" | "installation">;
 
-/** Conditions of the measurement. */
+/** Prints the conditions of the measurement. */
 export function printPreface({ rounds, seconds, print }: BenchOptions, launchers: readonly InstallationState[]): void {
   print(`median of ${rounds} rounds of ${seconds} s, all in turn`);
   const [load] = loadavg();

@@ -1,4 +1,4 @@
-// A backlog of queued calls: what queueing one costs, and how fast one process runs them.
+// Benchmarks a backlog of queued calls: the cost of queueing one, and the rate at which one process runs them.
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,7 +23,7 @@ const QUEUE = (first: number, last: number) => `
 const COUNT_DONE = `
   select pg_catalog.count(*)::int as done, pg_catalog.count(*) filter (where attempts > 1)::int as repeated
   from content_service.tasks where status = 'done'`;
-/** Cheap where a million wait. */
+/** The query is cheap when a million calls wait. */
 const HAS_WAITING =
   "select from content_service.tasks where lane = 'system' and status in ('queued', 'running') limit 1";
 
@@ -69,7 +69,7 @@ export const bench: Bench = async ({ tasks, print }) => {
   return { tasks, queuedMicroseconds, perSecond, microseconds, lost: tasks - done, repeated, isMissed };
 };
 
-/** Microseconds per task. */
+/** Returns the microseconds per task. */
 async function queue(scratch: Scratch, tasks: number): Promise<number> {
   const startedAt = performance.now();
   for (let first = 1; first <= tasks; first += BATCH)

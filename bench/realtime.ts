@@ -1,4 +1,4 @@
-// Row changes, from the log to those who follow.
+// Benchmarks row changes, from the WAL to the subscribers.
 
 import type { Bench } from "./measuring/kind.ts";
 import { benchDecoding } from "./realtime/decoding.ts";

@@ -1,4 +1,4 @@
-// The table interface over HTTP, beside pgbench with the same statements and beside others who serve the same.
+// Benchmarks the table interface over HTTP, beside pgbench with the same statements and beside other servers of the same data.
 
 import { availableParallelism } from "node:os";
 import { compare } from "./comparison/compare.ts";
@@ -32,7 +32,7 @@ export const bench: Bench = async (options) => {
   print(`  export ${EXPORTED_ROWS.toLocaleString("en")} rows in one answer`);
   const exports = [];
   for (const { name, start } of SERVERS.filter(({ name, isInstalled }) => isInstalled && EXPORTERS.includes(name))) {
-    // Anew: what it has used before would hide by how much it grows.
+    // The server is new: memory that it has already used would hide its growth.
     const server = await start(scratch);
     const told = await exportAll(server);
     await server.stop();
@@ -47,14 +47,14 @@ export const bench: Bench = async (options) => {
   return { version, outcomes, exports, updatesByKey };
 };
 
-/** With few processors the client and Postgres need most of them, which is the same for all: that brings the ratios together. */
+/** Returns the targets. With few processors the client and Postgres use most of them, which makes the ratios of all servers similar. */
 export function targetsOn(cores: number): Targets {
   const hasFewCores = cores < 4;
   const reads: readonly Target[] = [
     { than: PGBENCH, least: hasFewCores ? 0.55 : 0.6 },
     { than: POSTGREST, least: hasFewCores ? 4 : 5 },
     { than: LITE, least: hasFewCores ? 9 : 12 },
-    // Express reaches a sixth of pgbench: six times its rate would be all that Postgres can do.
+    // Express reaches a sixth of pgbench, so six times its rate would be Postgres's maximum.
     { than: EXPRESS, least: 3 },
     { than: FASTIFY, least: 1.5 },
     { than: BUN_SQL, least: 1.5 },

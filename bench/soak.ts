@@ -1,4 +1,4 @@
-// All interfaces for as long as one likes, to see whether anything grows.
+// Runs all interfaces for any length of time, to see if memory grows.
 
 import type { Bench } from "./measuring/kind.ts";
 import { type GrownObjects, openSoak, type Sample } from "./soak/soak.ts";
@@ -23,7 +23,7 @@ export const bench: Bench = async ({ minutes, only, print }) => {
   return course;
 };
 
-/** The last sample of each minute. */
+/** Returns the last sample of each minute. */
 function perMinute(samples: readonly Sample[]): Sample[] {
   return samples.filter(
     ({ seconds }, index) => Math.floor(seconds / 60) !== Math.floor((samples[index + 1]?.seconds ?? 0) / 60),

@@ -2,7 +2,7 @@ import type { Scratch } from "./measuring/scratch.ts";
 
 type Startable<Started> = { readonly isInstalled: boolean; start(scratch: Scratch): Promise<Started> };
 
-/** Those who are there, one after the other; they stop together, and also when a later one cannot start. */
+/** Starts the installed servers one after the other. They stop together, also if a later one cannot start. */
 export async function startInstalled<Started extends { stop(): Promise<void> }>(
   launchers: readonly Startable<Started>[],
   scratch: Scratch,

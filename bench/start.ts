@@ -1,4 +1,4 @@
-// From a command to the first response, with the embedded Postgres, and what a service at rest holds.
+// Benchmarks a start, from the command to the first response, with the embedded Postgres, and the memory of an idle service.
 
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { proportionalMebibytes, residentMebibytes } from "./measuring/resident-m
 
 const ROOT = join(import.meta.dirname, "..");
 const WORKERS = 2;
-/** What began with the start is over by then. */
+/** The time after which the effects of the start have ended. */
 const SETTLING_MS = 10_000;
 const TARGET = { coldSeconds: 2.5, warmSeconds: 1, mebibytes: 150, workerMebibytes: 130 };
 

@@ -1,4 +1,4 @@
-// Gateways that share a file store are killed at random moments of uploads, moves and deletes, while contents are collected.
+// Kills gateways that share a file store at random moments of uploads, moves and deletes, while unused files are collected.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -87,7 +87,7 @@ function summary({ acknowledged, unknown, wrong }: FileTraffic): string {
   return `${acknowledged()} acknowledged, ${unknown()} unknown, ${wrong.length} wrong`;
 }
 
-/** Another gateway on the same database and store. */
+/** Starts another gateway on the same database and store. */
 async function startSecond(system: FaultySystem, settings: Readonly<Record<string, string>>) {
   const port = await freePort();
   const start = () =>
@@ -113,7 +113,7 @@ async function openFolder() {
   };
 }
 
-/** A server of S3 that is not ours. */
+/** Starts an S3 server of another vendor. */
 async function openS3() {
   const folder = await mkdtemp(join(tmpdir(), "content-service-files-"));
   const { default: S3rver } = await import("s3rver");
@@ -141,7 +141,7 @@ async function openS3() {
 
 const NAMED = "select distinct content as hash from storage.objects where content is not null";
 
-/** Rows whose file is not in the store. */
+/** Counts rows whose file is not in the store. */
 export async function countRowsWithoutFile(owner: pg.ClientBase, store: FileStore): Promise<number> {
   const { rows } = await owner.query<{ hash: string }>(NAMED);
   let missing = 0;
@@ -153,13 +153,13 @@ export async function countRowsWithoutFile(owner: pg.ClientBase, store: FileStor
   return missing;
 }
 
-/** Deletes contents that no row names, without the time of grace. */
+/** Deletes files that no row names, without a grace period. */
 export async function collectNow(owner: pg.ClientBase, store: FileStore): Promise<number> {
   const asOwner: AsOwner = (work) => work(owner as pg.Client);
   return collectFiles(store, asOwner, "0 seconds");
 }
 
-/** Files that are left after everything was deleted and collected. */
+/** Counts files that remain after everything was deleted and collected. */
 export async function countFilesLeft(owner: pg.ClientBase, store: FileStore): Promise<number> {
   await owner.query("delete from storage.objects; delete from content_service.unfinished_uploads");
   await store.removeDrafts(-60_000);
@@ -172,7 +172,7 @@ export async function countFilesLeft(owner: pg.ClientBase, store: FileStore): Pr
   return left;
 }
 
-/** What they may still need is not collected: what gateways do in the background, and autovacuum. */
+/** Waits for older transactions, of gateways' background work and of autovacuum: files that they may still need are not collected. */
 async function waitForOlderTransactions(owner: pg.ClientBase): Promise<void> {
   const { rows } = await owner.query<{ now: string }>("select clock_timestamp()::text as now");
   const older = `select from pg_stat_activity

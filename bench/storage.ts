@@ -1,4 +1,4 @@
-// Files: uploads and downloads beside nginx on the same folder, per second and per second of processor time.
+// Benchmarks file uploads and downloads beside nginx on the same folder, per second and per second of processor time.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -24,11 +24,11 @@ const SIZES = { "1 KB": KIB, "1 MB": MIB, "100 MB": 100 * MIB };
 const LARGEST = 1024 * MIB;
 const MEMORY_BOUND_MIB = 64;
 const TOKEN = `Bearer ${signClaims({ role: "service_role" })}`;
-/** Of the processor, in a second. */
+/** The processor time per second below which a service is quiet. */
 const QUIET_MICROSECONDS = 50_000;
 const BUCKET = "bench";
 
-/** What the ratio of downloads per processor second must be. */
+/** The minimum ratios of downloads per processor second. */
 const TARGETS: Readonly<Record<string, number>> = { "1 KB": 0.5, "1 MB": 0.8, "100 MB": 0.8 };
 
 type Server = { readonly name: string; readonly pid: number; readonly pool: Pool };
@@ -62,7 +62,7 @@ export const bench: Bench = async (options) => {
   }
 };
 
-/** The first seconds of a service go to its GraphQL schema. */
+/** Waits until the service is quiet: in its first seconds it builds its GraphQL schema. */
 async function becomeQuiet(pid: number): Promise<void> {
   for (let before = -Infinity; ; await sleep(1000)) {
     const now = (await processorTimeOf(pid))!;
@@ -153,7 +153,7 @@ async function listFiles(folder: string): Promise<string[]> {
     .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
 }
 
-/** The growth of the resident memory while 1 GB is sent in either direction. */
+/** Measures the growth of the resident memory while 1 GB is sent in each direction. */
 async function measureMemory({ pool }: Server, system: FaultySystem) {
   const path = `/storage/v1/object/${BUCKET}/1GB`;
   const upload = await growthOf(system.service(), async () => {
@@ -198,7 +198,7 @@ async function growthOf(pid: number, work: () => Promise<void>): Promise<number>
   return most - before;
 }
 
-/** One worker that serves the folder, and takes uploads. */
+/** Starts nginx with one worker that serves the folder, and accepts uploads. */
 async function startNginx(folder: string): Promise<Server & AsyncDisposable> {
   const port = await freePort();
   const file = join(folder, "nginx.conf");

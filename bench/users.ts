@@ -1,4 +1,4 @@
-// The conventional interface's users over HTTP, beside pgbench with the same statements and a server with Drizzle.
+// Benchmarks the users of the conventional interface over HTTP, beside pgbench with the same statements and a server with Drizzle.
 
 import { existsSync } from "node:fs";
 import { compare } from "./comparison/compare.ts";
@@ -31,7 +31,7 @@ export function startOurs(scratch: Scratch, url: string): Promise<MeasuredServer
   return startService(scratch, url, { prefix: "/" });
 }
 
-/** Ids begin at 1 there, and what is drawn begins at 0. And pgbench has its statements parsed before it takes a role. */
+/** User 0 exists because drawn ids begin at 0. pgbench needs USAGE because its statements are parsed before it takes a role. */
 export const PREPARATION = `
   insert into users (id, name, email) overriding system value values (0, 'User 0', 'user0@example.org');
   grant usage on schema public to authenticator;`;

@@ -1,4 +1,4 @@
-// A backlog of webhooks, and 10,000 events a second: how fast one gateway sends them, what it holds, and what capturing costs writers.
+// Benchmarks a backlog of webhooks, and 10,000 events a second: the rate of one gateway, its memory, and the cost of capture for writers.
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -37,7 +37,7 @@ const UPDATE_EACH = `do $$ begin for key in 1..${KEYS} loop ${UPDATE_ALL} where 
 type Drained = {
   readonly events: number;
   readonly perSecond: number;
-  /** In use before and after, without garbage. */
+  /** The heap in use before and after, without garbage. */
   readonly heapBytes: readonly [before: number, after: number];
   readonly residentBefore: number | null;
   readonly residentMost: number;
@@ -97,7 +97,7 @@ function start(name: string, args: readonly string[], env: Readonly<Record<strin
 
 type Cost = { readonly without: number; readonly captured: number };
 
-/** Microseconds per row without and with a webhook, which is then left there, with nothing to deliver. */
+/** Measures the microseconds per row without and with a webhook. The webhook remains, with nothing to deliver. */
 async function measureCapture(scratch: Scratch, receiver: MeasuredServer): Promise<{ bulk: Cost; single: Cost }> {
   const perRow = async (sql: string) => {
     const startedAt = performance.now();
@@ -116,7 +116,7 @@ async function measureCapture(scratch: Scratch, receiver: MeasuredServer): Promi
   };
 }
 
-/** Resolves when the receiver has been sent everything that was produced meanwhile. */
+/** Resolves when the receiver has got all events that were produced meanwhile. */
 async function drain(
   {
     gateway,
@@ -145,7 +145,7 @@ async function drain(
   };
 }
 
-/** Writes at an even rate; returns the number of events. */
+/** Writes at a constant rate; returns the number of events. */
 async function produce(scratch: Scratch, seconds: number): Promise<number> {
   const startedAt = performance.now();
   const batches = seconds * BATCHES_PER_SECOND;

@@ -14,7 +14,7 @@ const WRITER = new URL("../../cluster/archive/write-archive.ts", import.meta.url
 export type MeasuredProgram = { readonly seconds: number; readonly mebibytes: number; readonly fileBytes: number };
 export type MeasuredBackup = { readonly backup: MeasuredProgram; readonly pgDump: MeasuredProgram | null };
 
-/** A backup of a database of about that size, and `pg_dump -Fc` of it, which compresses as much. */
+/** Measures a backup of a database of about this size, and `pg_dump -Fc` of it with the same compression. */
 export async function measureBackup(major: number, megabytes: number): Promise<MeasuredBackup> {
   await using opened = new AsyncDisposableStack();
   const { binaries } = opened.use(await installPostgres(major));

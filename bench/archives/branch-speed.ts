@@ -14,24 +14,24 @@ const run = promisify(execFile);
 const COMMAND = join(import.meta.dirname, "../../service/cli/branch.ts");
 
 export type MeasuredBranch = {
-  /** As the command prints it: `copied by the file system`. */
+  /** The kind of copy in the command's output: `copied by the file system`. */
   readonly copy: string;
-  /** Of the whole command, which starts Postgres where no service runs. */
+  /** The duration of the whole command, which starts Postgres if no service runs. */
   readonly seconds: number;
 };
 
 export type MeasuredBranches = {
   readonly bytes: number;
-  /** While nobody uses the database. */
+  /** The copy while nobody uses the database. */
   readonly copied: MeasuredBranch;
-  /** From the start of a service to its first answer that it is ready: on that branch, and on the database. */
+  /** The time from the start of a service to its first ready response: on the branch, and on the database. */
   readonly readySeconds: { readonly branch: number; readonly database: number };
-  /** While a service uses the database. */
+  /** The copy while a service uses the database. */
   readonly read: MeasuredBranch;
   readonly sampled: MeasuredBranch;
 };
 
-/** Branches of a database of about that size in the embedded Postgres. */
+/** Measures branches of a database of about this size in the embedded Postgres. */
 export async function measureBranches(megabytes: number): Promise<MeasuredBranches> {
   const folder = await mkdtemp(join(tmpdir(), "branch-speed-"));
   try {
@@ -61,7 +61,7 @@ class MeasuredService {
     this.#settings = { DATA_DIR: join(folder, "data"), BASE_SCHEMA: "platform" };
   }
 
-  /** Runs the work while it serves. Returns the seconds until it was ready. */
+  /** Runs the work while the service is up. Returns the seconds until it was ready. */
   async serve(settings: Readonly<Record<string, string>> = {}, work = async () => {}): Promise<number> {
     const port = await freePort();
     const begin = performance.now();
@@ -71,7 +71,7 @@ class MeasuredService {
     return seconds;
   }
 
-  /** Returns the size of the database. */
+  /** Fills the database; returns its size. */
   async fill(megabytes: number): Promise<number> {
     const cluster = await startCluster({ dataDir: this.#settings.DATA_DIR!, port: null, tell: () => {} });
     try {

@@ -12,15 +12,15 @@ export type EmptyDatabase = { readonly name: string; readonly ownerUrl: string; 
 export type ComparisonOptions = {
   readonly createDatabase: () => Promise<EmptyDatabase>;
   readonly rootUrl: string;
-  /** For backup files. */
+  /** The folder for backup files. */
   readonly folder: string;
   /** The folder of a pg_dump that can read the server; null if there is none. */
   readonly pgDump: string | null;
 };
 
 /**
- * Creates a schema in a database, restores its backup into another one, and throws if they differ: by our own check, by the rows read
- * by names of columns, or by what pg_dump writes of both.
+ * Creates a schema in a database, restores its backup into another one, and throws if they differ: in our own check, in the rows read
+ * by column names, or in the output of pg_dump.
  */
 export async function compareRestored(schema: RandomSchema, options: ComparisonOptions): Promise<void> {
   const { createDatabase, rootUrl, folder, pgDump } = options;
@@ -48,7 +48,7 @@ function requireEqual(original: readonly string[], copy: readonly string[]): voi
   throw new Error(`The copy differs.\noriginal: ${original[place]}\ncopy:     ${copy[place]}`);
 }
 
-/** By names of columns, unlike a backup. */
+/** Reads the rows by column names, unlike a backup. */
 async function readRows(client: pg.ClientBase, tables: readonly WrittenTable[]): Promise<string[]> {
   const read: string[] = [];
   for (const { name, columns } of tables) {
@@ -63,13 +63,13 @@ async function readRows(client: pg.ClientBase, tables: readonly WrittenTable[]):
 const INSERT = /^INSERT INTO [\s\S]*?\);$/gm;
 
 /**
- * The lines that `pg_dump` of a folder writes of a database, sorted, because grants and rows have no particular order. A table that
+ * Returns the sorted lines of `pg_dump` for a database, because grants and rows have no particular order. A table that
  * inherits has the columns of its parent first after a restore, so an insert is compared by its words.
  */
 export async function pgDumpLines(folder: string, url: string): Promise<string[]> {
   const words = ["--inserts", "--column-inserts", "--rows-per-insert=1", url];
   const { stdout } = await promisify(execFile)(join(folder, "pg_dump"), words, { maxBuffer: 1e8 });
-  // A table that inherits may have its columns in another order, and values may have several lines.
+  // A table that inherits may have another order of columns, and values may have several lines.
   const others = stdout.replaceAll(INSERT, "");
   const inserts = (stdout.match(INSERT) ?? []).map((statement) =>
     statement

@@ -1,4 +1,4 @@
-/** So many rows of the table below are about a megabyte. */
+/** The number of rows of the table below that take about a megabyte. */
 export const ROWS_PER_MEGABYTE = 3_500;
 
 export const TABLE = `create table public.orders (

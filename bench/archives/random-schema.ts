@@ -48,13 +48,13 @@ type Table = {
 };
 export type RandomSchema = {
   readonly schema: string;
-  /** One that defaults, constraints, indexes, policies and views call. */
+  /** The function that defaults, constraints, indexes, policies and views call. */
   readonly function: string;
   readonly types: readonly string[];
   readonly tables: readonly Table[];
 };
 
-/** What every table has, and what no schema may be called. */
+/** Matches names of system columns, and names that no schema may have. */
 const SYSTEM_NAME = /^(tableoid|xmin|xmax|cmin|cmax|ctid|pg_.*|information_schema)$/;
 const ODD_NAMES = [
   "a.b",
@@ -74,7 +74,7 @@ const ODD_NAMES = [
 
 export type SchemaNames = { readonly aliases: readonly string[]; readonly words: readonly string[] };
 
-/** A schema whose names are those given and odd ones, and its rows. */
+/** Generates a schema with the given names and odd ones, and its rows. */
 export function randomSchema({ aliases, words }: SchemaNames): fc.Arbitrary<RandomSchema> {
   const usable = (names: readonly string[]) => names.filter((each) => !SYSTEM_NAME.test(each));
   const name = fc.oneof(
@@ -106,11 +106,11 @@ export function randomSchema({ aliases, words }: SchemaNames): fc.Arbitrary<Rand
 }
 
 export type WrittenSchema = { readonly statements: readonly string[]; readonly tables: readonly WrittenTable[] };
-/** The tables that hold rows of their own, each with an expression per column. */
+/** A table that holds rows of its own, with an expression per column. */
 export type WrittenTable = { readonly name: string; readonly columns: readonly string[] };
 
 export function writeSchema({ schema, function: functionName, types, tables }: RandomSchema): WrittenSchema {
-  // A type and a table of one name would be two types of one name.
+  // Each table also defines a type, so types avoid the names of tables.
   const taken = new Set(tables.map(({ name }) => name));
   const own = types.map((name) => `${quote(schema)}.${quote(taken.has(name) ? `${name}_` : name)}`);
   const called = `${quote(schema)}.${quote(functionName)}`;
@@ -139,7 +139,7 @@ class TableWriter {
   readonly #schema: string;
   readonly #table: Table;
   readonly #types: readonly ColumnType[];
-  /** The function of the schema. */
+  /** The quoted name of the schema's function. */
   readonly #called: string;
 
   constructor(given: {
@@ -181,7 +181,7 @@ class TableWriter {
     return { statements, tables: stored.map((each) => ({ name: each, columns: names.map(quote) })) };
   }
 
-  /** What calls the function, and a view of all columns. */
+  /** Returns statements whose objects call the function, and a view of all columns. */
   #callers(table: string, names: readonly string[]): string[] {
     const call = `${this.#called}("id of row")`;
     const last = quote(names.at(-1)!);
@@ -216,7 +216,7 @@ class TableWriter {
 
   #definitions(): string[] {
     const { key, columns } = this.#table;
-    // Partitions of Postgres before 17 have no identity columns.
+    // Before Postgres 17, partitions have no identity columns.
     const isIdentity =
       (key === "always" || key === "by default") && !this.#isPartitioned() && this.#table.form !== "parent";
     const identity = isIdentity ? ` generated ${key} as identity` : "";

@@ -12,11 +12,11 @@ export type ComparedSchemas = {
   readonly version: string;
   readonly schemas: number;
   readonly hasPgDump: boolean;
-  /** The first schema that differs, made as small as possible; null if none does. */
+  /** The first schema that differs, reduced as far as possible; null if none does. */
   readonly difference: string | null;
 };
 
-/** Restores backups of so many random schemas on a version of Postgres. */
+/** Restores backups of this many random schemas on a version of Postgres. */
 export async function compareSchemas(
   major: number,
   { schemas, seed, names }: { readonly schemas: number; readonly seed: number; readonly names: SchemaNames },

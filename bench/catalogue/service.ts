@@ -10,18 +10,18 @@ import { watchMemory } from "../measuring/watch-memory.ts";
 
 export type CatalogueService = AsyncDisposable & {
   readonly url: string;
-  /** From its start to its first answer. */
+  /** The time from its start to its first response. */
   readonly seconds: number;
-  /** From its start to its GraphQL schema, which a start does not wait for for long. */
+  /** Resolves to the time from its start to its GraphQL schema; a start only waits for the schema for a short time. */
   graphqlSeconds(): Promise<number>;
-  /** Mebibytes: now, and at most so far. */
+  /** The memory in mebibytes: now, and the maximum so far. */
   resident(): Promise<number>;
   peak(): number;
-  /** Milliseconds for which the event loop was held since then, by `Date.now()`. */
+  /** The longest time in milliseconds for which the event loop was held since then, by `Date.now()`. */
   longestHold(since: number): Promise<number>;
 };
 
-/** The service as it is run, with somebody who watches its event loop and its memory. */
+/** Starts the service as in production, and watches its event loop and its memory. */
 export async function startCatalogueService(scratch: Scratch): Promise<CatalogueService> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.adopt(await mkdtemp(join(tmpdir(), "content-service-watch-")), (path) =>

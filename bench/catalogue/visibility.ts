@@ -3,7 +3,7 @@ import { TOKENS } from "../comparison/tokens.ts";
 export const INTERFACES = ["/rest/v1", "/api/v1", "/graphql", "introspection", "OpenAPI"] as const;
 export type InterfaceName = (typeof INTERFACES)[number];
 
-/** Whether the interface knows the table. */
+/** True if the interface knows the table. */
 export function isVisibleIn(interfaceName: InterfaceName, url: string, table: string): Promise<boolean> {
   return PROBES[interfaceName](url, table);
 }
@@ -27,7 +27,7 @@ const PROBES: Readonly<Record<InterfaceName, (url: string, table: string) => Pro
     const type = `${field.slice(0, 1).toUpperCase()}${field.slice(1)}`;
     return (await askGraphql(url, `{ __type(name: "${type}") { name } }`)).includes(`"${type}"`);
   },
-  // A document of thousands of tables is no small thing to ask for in vain.
+  // A document of thousands of tables is expensive, so the table is first looked up in the table interface.
   OpenAPI: async (url, table) => {
     if (!(await isRest(url, table))) return false;
     const answer = await read(`${url}/rest/v1/`, {
@@ -39,7 +39,7 @@ const PROBES: Readonly<Record<InterfaceName, (url: string, table: string) => Pro
   },
 };
 
-/** The field for one row of the table. */
+/** Returns the field for one row of the table. */
 function fieldOf(table: string): string {
   return table.replace(/s$/, "").replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -5,17 +5,17 @@ import { byTurns, type Field, runnersOf } from "./runners.ts";
 import { recordScripts } from "./scripts.ts";
 import type { Work } from "./work.ts";
 
-/** Programs that compile themselves while they run are faster afterwards. */
+/** The duration of the first warm-up: programs with a just-in-time compiler become faster while they run. */
 const FIRST_WARM_UP_SECONDS = 4;
 
 type ComparisonInput = Pick<Field, "scratch" | "copier" | "servers"> & {
   readonly works: readonly Work[];
   readonly hasPgbench: boolean;
-  /** Starts the service whose statements pgbench repeats, if it is not that of the table interface. */
+  /** Starts the service whose statements pgbench repeats, if it is not the one of the table interface. */
   readonly startOurs?: Parameters<typeof recordScripts>[2];
 };
 
-/** Runs all servers in turn for each work, and prints each outcome when it is known. */
+/** Runs all servers in turn for each work, and prints each outcome as soon as it is known. */
 export async function compare(
   { works, scratch, copier, servers, hasPgbench, startOurs }: ComparisonInput,
   { rounds, seconds, print }: BenchOptions,

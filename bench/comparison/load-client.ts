@@ -1,10 +1,10 @@
-// The load generator's process: HTTP/1.1 by hand on plain sockets, because on a small machine every microsecond that
-// the client takes is taken from the server. Each connection asks again as soon as it is answered.
+// The process of the load generator. It writes HTTP/1.1 itself on plain sockets, because on a small machine every microsecond that
+// the client takes is taken from the server. Each connection sends its next request as soon as it has a response.
 
 import { Socket } from "node:net";
 import type { Load, LoadResult } from "./load.ts";
 
-/** The connections take turns at it: node fills it and calls back before it reads from the next one. */
+/** The connections share the buffer in turn: node fills it and calls back before it reads from the next connection. */
 const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
 const HEAD_END = Buffer.from("\r\n\r\n");
 /** JSON has no raw line break in its strings, so no body of ours contains it. */
@@ -35,7 +35,7 @@ async function run(load: Load): Promise<LoadResult> {
   };
 }
 
-/** Which token is next, for all connections: a token that comes round again has long been forgotten by any cache. */
+/** The number of the next token for all connections. When a token comes round again, caches have long forgotten it. */
 let turn = 0;
 
 function askUntil(end: number, { port, request, tokens, values }: Load, latencies: number[]): Promise<void> {
@@ -71,14 +71,14 @@ function askUntil(end: number, { port, request, tokens, values }: Load, latencie
   });
 }
 
-/** One answer as it comes in. */
+/** Reads one response as it arrives. */
 class Answer {
   #head = "";
-  /** Bytes of the body still to come; null when the last chunk will tell. */
+  /** The missing bytes of the body; null if the last chunk marks the end. */
   #missing: number | null = 0;
   #tail = "";
 
-  /** Returns whether that was the last of it. */
+  /** Reads bytes of the response; returns true if these were the last. */
   take(bytes: Buffer): boolean {
     if (this.#head !== "") return this.#takeBody(bytes);
     const headEnd = bytes.indexOf(HEAD_END);

@@ -6,22 +6,22 @@ export type Load = {
   readonly port: number;
   readonly connections: number;
   readonly seconds: number;
-  /** The bytes of a request, cut where the drawn value and then the token go. */
+  /** The bytes of a request in three parts: the drawn value goes between the first two, the token before the last. */
   readonly request: readonly [string, string, string];
-  /** Requests take them in turn. */
+  /** The tokens, which requests take in turn. */
   readonly tokens: readonly string[];
-  /** Each request draws a multiple of `step`, from 0 to below `count * step`; null where it has no place for one. */
+  /** The values: each request draws a multiple of `step`, from 0 to below `count * step`; null if the request has none. */
   readonly values: { readonly step: number; readonly count: number } | null;
 };
 
 export type LoadResult = {
   readonly requests: number;
   readonly seconds: number;
-  /** Milliseconds. */
+  /** The latency in milliseconds. */
   readonly p50: number;
   readonly p99: number;
   readonly longest: number;
-  /** What the load generator itself has used, in microseconds. */
+  /** The processor time of the load generator itself, in microseconds. */
   readonly processorTime: number;
   readonly failure: string | null;
 };
@@ -30,7 +30,7 @@ export type LoadGenerator = Disposable & {
   run(load: Load): Promise<LoadResult>;
 };
 
-/** In a process of its own, so that it does not share a thread with anything that is measured. */
+/** Starts the load generator in a separate process, so that it shares no thread with the measured programs. */
 export function startLoadGenerator(): LoadGenerator {
   const child = fork(join(import.meta.dirname, "load-client.ts"), { serialization: "advanced" });
   return {

@@ -6,12 +6,12 @@ import { TOKENS } from "./tokens.ts";
 import { requestOf, type Work } from "./work.ts";
 
 export type Sample = {
-  /** Per second: requests, or rows where a request writes many. */
+  /** Requests per second, or rows per second if a request writes many. */
   readonly rate: number;
-  /** Milliseconds. */
+  /** The latency in milliseconds. */
   readonly p50: number | null;
   readonly p99: number | null;
-  /** Processor time per request or row, in microseconds; null where nobody tells. */
+  /** Processor time per request or row, in microseconds; null if unknown. */
   readonly serverTime: number | null;
   readonly postgresTime: number | null;
   readonly clientTime: number | null;
@@ -19,14 +19,14 @@ export type Sample = {
 
 type LoadTools = { readonly scratch: Scratch; readonly generator: LoadGenerator };
 
-/** A server under the load of a work. */
+/** Measures a server under the load of a work. */
 export async function sampleOf(server: MeasuredServer, work: Work, seconds: number, tools: LoadTools): Promise<Sample> {
   const { connections, tokens } = work;
   const load = { ...requestOf(work, server), connections, seconds, tokens: TOKENS[tokens] };
   return sampleOfLoad(server.pid, load, tools, work.rows ?? 1);
 }
 
-/** A program under a load whose requests each do so many units of work. */
+/** Measures a program under a load whose requests each do this many units of work. */
 export async function sampleOfLoad(
   pid: number,
   load: Load,
@@ -50,7 +50,7 @@ export async function sampleOfLoad(
   };
 }
 
-/** Something that only tells how many it did per second. */
+/** Measures a run that only returns its rate per second. */
 export async function sampleOfRate(scratch: Scratch, seconds: number, run: () => Promise<number>): Promise<Sample> {
   const before = await scratch.processorTime();
   const rate = await run();

@@ -9,14 +9,14 @@ const ROOT = join(import.meta.dirname, "../..");
 export const OURS = "ours";
 
 export type OursOptions = Partial<Pick<Program, "name" | "prefix" | "stderr" | "readyWithinSeconds">> & {
-  /** One by default, like most of those that it is compared with. */
+  /** The number of workers; one by default, like most of the other servers. */
   readonly workers?: number;
   /** Options of node. */
   readonly execArgv?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 };
 
-/** The program itself, as `npm start` runs it. */
+/** Starts the program itself, as `npm start` does. */
 export async function startOurs(
   scratch: Scratch,
   url: string,
@@ -33,11 +33,11 @@ export async function startOurs(
       JWT_SECRET,
       NODE_ENV: "production",
       LOG_LEVEL: "error",
-      // Beyond reach, but counted.
+      // The limit is out of reach, but requests are counted.
       RATE_LIMIT: "1000000000",
-      // All clients have one address, and saturate the processors on purpose.
+      // All clients have one address, and saturate the processors intentionally.
       LOAD_SHEDDING: "false",
-      // The peers select all columns of users, for callers who may see all of them.
+      // The peers select all columns of users, for callers who may see all users.
       USERS_ACCESS: "open",
       WEB_CONCURRENCY: String(workers),
       ...env,
@@ -46,7 +46,7 @@ export async function startOurs(
     prefix,
     ...others,
   });
-  // The first is ready; connections are distributed among those that serve.
+  // The first worker is ready; connections are distributed among all that serve.
   while (workers > 1 && (await workersOf(server)) < workers) await sleep(50);
   return server;
 }

@@ -4,26 +4,26 @@ import { type MeasuredServer, startProgram } from "./program.ts";
 import { JWT_SECRET } from "./sign-claims.ts";
 import type { Dialect } from "./work.ts";
 
-/** As many as there are callers at a time: what served each of them best. */
+/** The best pool size for each peer: the number of concurrent callers. */
 export const POOL_SIZE = "16";
 
 const BENCH = join(import.meta.dirname, "..");
 
 type Peer = {
   readonly name: string;
-  /** Node by default. */
+  /** The command; node by default. */
   readonly command?: string;
-  /** `peers/lite.mjs`; none for a binary. */
+  /** The file, such as `peers/lite.mjs`; none for a binary. */
   readonly file?: string;
-  /** The Postgres role. */
+  /** The Postgres role of the peer. */
   readonly role?: string;
-  /** Additional environment. */
+  /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
   readonly dialect?: Dialect;
   readonly prefix?: string;
 };
 
-/** A program that serves the same from the same Postgres. */
+/** Starts a program that serves the same data from the same Postgres. */
 export function startPeer(
   scratch: Scratch,
   {

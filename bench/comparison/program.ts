@@ -5,7 +5,7 @@ import { freePort } from "../measuring/free-port.ts";
 import type { Scratch } from "../measuring/scratch.ts";
 import type { Dialect } from "./work.ts";
 
-/** A server under load, in a process of its own. */
+/** A server under load, in a separate process. */
 export type MeasuredServer = {
   readonly name: string;
   readonly base: URL;
@@ -13,7 +13,7 @@ export type MeasuredServer = {
   readonly pid: number;
   /** The signal or exit code, and the end of stderr; null while it runs. */
   ending(): string | null;
-  /** SIGTERM by default. */
+  /** Stops the server, with SIGTERM by default. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 };
 
@@ -21,7 +21,7 @@ export type MeasuredServer = {
 export type ServerLauncher = {
   readonly name: string;
   readonly isInstalled: boolean;
-  /** The command that installs it; by default the one for all peers. */
+  /** The command that installs the peer; by default the one for all peers. */
   readonly installation?: string;
   start(scratch: Scratch): Promise<MeasuredServer>;
 };
@@ -33,7 +33,7 @@ export type Program = {
   /** The environment of the process, besides PATH. */
   readonly env: (port: string) => Readonly<Record<string, string>>;
   readonly dialect: Dialect;
-  /** The path prefix of its dialect. */
+  /** The path prefix of the server's dialect. */
   readonly prefix: string;
   /** A pipe that is read, an unread pipe, or an open file. */
   readonly stderr?: "read" | "unread" | number;

@@ -2,7 +2,7 @@ import { median } from "../measuring/median.ts";
 import type { Sample } from "./measure.ts";
 import { OURS } from "./ours.ts";
 
-/** One for each server; it is missing where it had no part. */
+/** The sample of each server; a server that did not take part has none. */
 export type Round = ReadonlyMap<string, Sample>;
 
 export type Outcome = {
@@ -10,7 +10,7 @@ export type Outcome = {
   readonly servers: Readonly<Record<string, Summary>>;
   /** The rate of this service divided by that of the other server. */
   readonly ratios: Readonly<Record<string, number>>;
-  /** The processor time of a request there, server and Postgres together, divided by ours; only of those that tell both. */
+  /** The other server's processor time per request, including Postgres, divided by ours; only for servers with both times. */
   readonly timeRatios: Readonly<Record<string, number>>;
 };
 

@@ -7,23 +7,23 @@ import type { Round } from "./report.ts";
 import type { Script } from "./scripts.ts";
 import type { Work } from "./work.ts";
 
-/** Who only loads rows, and tells how many per second. */
+/** Loads rows only; resolves to the rows per second. */
 export type Copier = { run(rows: number, seconds: number): Promise<number> };
 
 export type Field = {
   readonly scratch: Scratch;
   readonly generator: LoadGenerator;
-  /** Null where nobody copies. */
+  /** Null if no rows are loaded by COPY. */
   readonly copier: Copier | null;
   readonly servers: readonly MeasuredServer[];
-  /** Null without pgbench. */
+  /** The scripts for pgbench; null without pgbench. */
   readonly scripts: ReadonlyMap<Work, Script> | null;
 };
 
 export const PGBENCH = "pgbench";
 export const COPY = "COPY";
 
-/** By their names, all who do a work, each for so many seconds. */
+/** The runners of a work by name; each runs for a number of seconds. */
 export type Runners = ReadonlyMap<string, (seconds: number) => Promise<Sample>>;
 
 export function runnersOf(work: Work, field: Field): Runners {
@@ -46,13 +46,13 @@ function copyRunner(rows: number, scratch: Scratch, copier: Copier) {
   return (seconds: number) => sampleOfRate(scratch, seconds, () => copier.run(rows, seconds));
 }
 
-/** What is measured first, to warm up, does not count. */
+/** Warms up all runners first, without a measurement, and then measures them in turn. */
 export async function byTurns(runners: Runners, rounds: number, seconds: number): Promise<Round[]> {
   for (const run of runners.values()) await run(seconds);
   return roundsOf(runners, rounds, seconds);
 }
 
-/** Whatever else happens on the machine meets all of them. */
+/** Runs all runners in turn, so that other load of the machine affects all of them. */
 export async function roundsOf(runners: Runners, rounds: number, seconds: number): Promise<Round[]> {
   const results: Round[] = [];
   for (let round = 0; round < rounds; round++) {

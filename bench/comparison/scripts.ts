@@ -9,8 +9,8 @@ import { DRAWN, type Drawn, requestOf, type Work } from "./work.ts";
 export type Script = Pick<PgbenchOptions, "script" | "variables">;
 
 /**
- * What pgbench is to repeat: the statements and settings that the service sends for a request of each work. They are
- * overheard on their way to Postgres, so that they cannot differ from what is served.
+ * Returns the scripts for pgbench: the statements and settings that the service sends for a request of each work. They are
+ * recorded on their way to Postgres, so that they are the same as those of the service.
  */
 export async function recordScripts(
   works: readonly Work[],
@@ -40,7 +40,7 @@ export async function recordScripts(
   return scripts;
 }
 
-/** Values are variables of the script, which pgbench sends as parameters, as the service does. */
+/** Makes a script. Values become variables, which pgbench sends as parameters, like the service. */
 function toScript(sent: readonly Sent[], drawnOnce: string, { step, count }: Drawn): Script {
   const variables: Record<string, string> = {};
   const statements = sent.map(({ text, values }, index) =>

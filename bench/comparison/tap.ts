@@ -5,13 +5,13 @@ import { connect, createServer, type Socket } from "node:net";
 export type Sent = { readonly text: string; readonly values: readonly (string | null)[] };
 
 export type Tap = AsyncDisposable & {
-  /** Postgres, by way of the tap. */
+  /** The connection string of Postgres through the tap. */
   readonly url: string;
-  /** All that was sent since the last time, in order. */
+  /** Returns all statements since the last call, in order. */
   take(): Sent[];
 };
 
-/** Stands between a program and Postgres, and hears what the one sends to the other. */
+/** Opens a proxy between a program and Postgres that records the statements of the program. */
 export async function openTap(url: string): Promise<Tap> {
   const { username, pathname, searchParams } = new URL(url.replace("@/", "@localhost/"));
   const path = `${searchParams.get("host")}/.s.PGSQL.${searchParams.get("port")}`;
@@ -51,7 +51,7 @@ export async function openTap(url: string): Promise<Tap> {
 const PARSE = 0x50;
 const BIND = 0x42;
 
-/** Understands of the protocol what it takes to know which statements are executed with which values. */
+/** Parses the part of the protocol that shows which statements are executed with which values. */
 class Listener {
   readonly #onStatement: (sent: Sent) => void;
   readonly #texts = new Map<string, string>();
@@ -84,14 +84,14 @@ class Listener {
   }
 }
 
-/** Two zero-terminated texts and what follows them. */
+/** Reads two zero-terminated texts, and returns them with the bytes after them. */
 function readTexts(body: Buffer): [string, string, Buffer] {
   const middle = body.indexOf(0);
   const end = body.indexOf(0, middle + 1);
   return [body.toString("utf8", 0, middle), body.toString("utf8", middle + 1, end), body.subarray(end + 1)];
 }
 
-/** Behind the formats, which are all text, and so not given: their number, then each with its length. */
+/** Reads the values: their number, then each with its length. They follow the formats, of which there are none because all are text. */
 function readValues(bytes: Buffer): (string | null)[] {
   let at = 2 + 2 * bytes.readInt16BE(0);
   const count = bytes.readInt16BE(at);

@@ -3,14 +3,14 @@ import type { Outcome } from "./report.ts";
 export type Target = {
   readonly than: string;
   readonly least: number;
-  /** Requests per second by default. */
+  /** The measure; requests per second by default. */
   readonly by?: "processor time";
 };
 
-/** By the work's name. */
+/** The targets by the name of the work. */
 export type Targets = Readonly<Record<string, readonly Target[]>>;
 
-/** Each target with what was reached, and whether that is enough. Nothing is said of who was not there. */
+/** Returns each target with the reached value and a verdict. Skips servers that did not take part. */
 export function judge(outcomes: readonly Outcome[], targets: Targets): string[] {
   return outcomes.flatMap(({ work, ratios, timeRatios }) =>
     (targets[work] ?? []).flatMap(({ than, least, by }) => {

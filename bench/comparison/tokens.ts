@@ -1,18 +1,18 @@
 import { CALLER } from "../measuring/schema.ts";
 import { signClaims } from "./sign-claims.ts";
 
-/** More than any cache of verified tokens holds; the one here has room for 10,000. */
+/** The number of tokens exceeds any cache of verified tokens; the cache here has room for 10,000. */
 const MANY = 30_000;
 
 const sign = (claims: object) => signClaims({ iss: "bench", ...claims });
 
-/** What Supabase's clients send along as the deployment's key. */
+/** The key of the deployment, which Supabase's clients send with each request. */
 export const API_KEY = sign({ role: "anon" });
 
 export const TOKENS = {
-  /** The same one each time. */
+  /** One token, the same for each request. */
   cached: callerTokens(1),
-  /** Each one for the first time, as far as anybody remembers. */
+  /** Tokens that no cache still holds when they are used again. */
   fresh: callerTokens(MANY),
 };
 

@@ -2,34 +2,34 @@ import { ITEMS, OWNERS } from "../measuring/schema.ts";
 import type { Load } from "./load.ts";
 import { API_KEY } from "./tokens.ts";
 
-/** The table interface's grammar, or addresses that somebody has written handlers for. */
+/** The grammar of the table interface, or the paths of handwritten handlers. */
 export type Dialect = "tables" | "handlers";
 
-/** A multiple of `step`, from 0 to below `count * step`. */
+/** A multiple of `step`, from 0 to below `count * step`, drawn at random. */
 export type Drawn = { readonly step: number; readonly count: number };
 
 export type Work = {
   readonly name: string;
   readonly method: "GET" | "POST";
-  /** `{n}` is drawn anew each time. */
+  /** The path; each request draws a new `{n}`. */
   readonly path: Readonly<Record<Dialect, string>>;
-  /** From what it is drawn; the ids of the caller's items as a rule. */
+  /** The range of `{n}`; by default the ids of the caller's items. */
   readonly drawn?: Drawn;
   readonly body: string | null;
   readonly tokens: "cached" | "fresh";
   readonly connections: number;
-  /** As many as serve pgbench best: commits share a flush, reads compete for the processors. Null: no work for pgbench. */
+  /** The best number of pgbench clients: commits share a flush, reads compete for the processors. Null if pgbench does not run the work. */
   readonly pgbenchClients: number | null;
-  /** Rows that one request writes, where that is the measure. */
+  /** The rows that one request writes, if rows are the measure. */
   readonly rows?: number;
 };
 
 export const READ = { method: "GET", body: null, tokens: "cached", connections: 16, pgbenchClients: 8 } as const;
 
-/** What `{n}` stands for: the ids of the caller's items. */
+/** The values of `{n}`: the ids of the caller's items. */
 export const DRAWN: Drawn = { step: OWNERS, count: ITEMS / OWNERS };
 
-/** A request of the work to somebody: without its token, and without what is drawn, if anything is. */
+/** Returns the request of the work for a server, without its token and without the drawn value, if it has one. */
 export function requestOf(
   { method, path, body, drawn = DRAWN }: Work,
   { dialect, base }: { readonly dialect: Dialect; readonly base: URL },

@@ -1,12 +1,12 @@
-// The process of clients that keep their connections open and seldom use them. It ends with its parent's signal.
+// The process of clients that keep their connections open and rarely use them. It ends with its parent's signal.
 
 import { Socket } from "node:net";
 import type { IdleClients } from "./idle-connections.ts";
 
-/** How often each connection sends a request: more seldom than browsers, so that the connections are what is measured. */
+/** The pause between the requests of a connection: longer than a browser's, so that the benchmark measures the connections. */
 const PAUSE_MS = 30_000;
 
-/** The responses are not read; the connections take turns at it. */
+/** The buffer for responses, which nobody reads; the connections share it in turn. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 process.on("message", async ({ port, request, connections }: IdleClients) => {
@@ -14,7 +14,7 @@ process.on("message", async ({ port, request, connections }: IdleClients) => {
   process.send!("open");
 });
 
-/** Resolves with the first response: until then the server may not have accepted the connection. */
+/** Resolves with the first response: before that, the server may not have accepted the connection. */
 function open(port: number, request: string): Promise<void> {
   return new Promise((resolve) => {
     const onResponse = (): boolean => {

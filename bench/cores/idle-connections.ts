@@ -16,21 +16,21 @@ const CONNECTIONS = 5_000;
 
 export type IdleClients = { readonly port: number; readonly request: string; readonly connections: number };
 
-/** The work with and without so many connections that are open and seldom used. */
+/** The results of the work with and without this many open and rarely used connections. */
 export type IdleCost = {
   readonly connections: number;
-  /** The rate with them, divided by the rate without. */
+  /** The rate with the connections, divided by the rate without them. */
   readonly share: number;
   readonly rates: { readonly without: number; readonly with: number };
-  /** Processor time of the service per request, with them, divided by that without: the measure on a busy machine. Null without /proc. */
+  /** The service's processor time per request with the connections, divided by that without: for busy machines. Null without /proc. */
   readonly processorShare: number | null;
-  /** What all processes of the service hold more for each connection; null without /proc. */
+  /** The additional memory of all processes of the service per connection; null without /proc. */
   readonly kibibytesEach: number | null;
 };
 
 type LoadTools = { readonly scratch: Scratch; readonly generator: LoadGenerator };
 
-/** Compares within each round, because other programs use the machine, too. */
+/** Compares within each round, because other programs also use the machine. */
 export async function measureIdleConnections(
   server: MeasuredServer,
   work: Work,

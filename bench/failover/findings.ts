@@ -1,13 +1,13 @@
 import type { Gap, Subscriber } from "./subscriber.ts";
 import { HANGING, type Request, type Traffic } from "./traffic.ts";
 
-/** What ends a leader, and when the cluster had another one. By `Date.now()`. */
+/** The end of a leader, and the promotion of the next one. Times are those of `Date.now()`. */
 export type Failover = {
   readonly kind: string;
   readonly at: number;
-  /** Another node accepts writes, and the former leader does not. */
+  /** The time at which another node accepts writes, and the former leader does not. */
   readonly promotedAt: number;
-  /** The next one begins, or the run ends. */
+  /** The time at which the next failover begins, or the run ends. */
   readonly until: number;
   readonly sessionsOnStandbys: number;
 };
@@ -16,33 +16,33 @@ export type Findings = {
   readonly acknowledged: number;
   readonly lost: number;
   readonly duplicates: number;
-  /** Rows of requests of which the client was told that nothing was written. */
+  /** Written rows of requests whose client was told that nothing was written. */
   readonly refusedAndWritten: number;
   readonly hanging: number;
   readonly received: number;
   readonly repeated: number;
   readonly gapsTold: number;
-  /** Rows that a subscriber did not receive, and was told that it may have missed some. */
+  /** Missed rows of subscribers that were told of a gap. */
   readonly missedAndTold: number;
   readonly missedSilently: number;
   readonly invented: number;
-  /** Per failover, milliseconds. */
+  /** The time without acknowledged writes per failover, in milliseconds. */
   readonly withoutWrites: readonly number[];
-  /** From the moment when the new leader accepts writes to the first that is acknowledged. */
+  /** The time from the moment when the new leader accepts writes to the first acknowledged write. */
   readonly untilFirstWrite: readonly number[];
   readonly reads: number;
   readonly failedReads: number;
   readonly failures: Readonly<Record<string, number>>;
-  /** Of the first rows that were lost or missed silently: when they were written. */
+  /** The write times of the first rows that were lost or missed silently. */
   readonly details: readonly string[];
 };
 
-/** How often each number is in the table. */
+/** The number of times that each number is in the table. */
 export type Stored = ReadonlyMap<number, number>;
 
-/** Nothing was written after these, by docs/faults.md. */
+/** The failures after which nothing was written, according to docs/faults.md. */
 const DEFINITE: ReadonlySet<string> = new Set(["503 PGRST000", "504 PGRST003"]);
-/** Commits are received in their order, which is not that of the responses. */
+/** The tolerance for order: commits arrive in their own order, which is not that of the responses. */
 const SLACK_MS = 1_000;
 
 export function findingsOf(
@@ -126,7 +126,7 @@ function describeSilent(row: { readonly from: number; readonly until: number }, 
   return `missed silently: written from ${time(row.from)} to ${time(row.until)}; gaps ${told.join(", ")}`;
 }
 
-/** Between two acknowledged writes. */
+/** Returns the longest pause between two acknowledged writes. */
 function longestPause(acknowledged: readonly Request[], { at, until }: Failover): number {
   let before = at;
   let longest = 0;

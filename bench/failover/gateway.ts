@@ -13,14 +13,14 @@ const LOOK_MS = 50;
 export type Gateway = AsyncDisposable & {
   readonly url: string;
   readonly pid: number;
-  /** Resolves when it has ended. */
+  /** Resolves when the gateway has ended. */
   readonly ended: Promise<unknown>;
-  /** Null while it runs. */
+  /** Returns the exit code; null while the gateway runs. */
   exitCode(): number | null;
   stop(): Promise<void>;
 };
 
-/** The service at this address, when it is ready; its log goes to the file. */
+/** Starts a gateway on this port, and resolves when it is ready; its log goes to the file. */
 export async function startGateway(
   { HOST = "127.0.0.1", ...settings }: Settings,
   port: number,
@@ -36,7 +36,7 @@ export async function startGateway(
       WEB_CONCURRENCY: "1",
       LOG_LEVEL: "warn",
       ...settings,
-      // Not that of the cluster: the clients sign their tokens with it.
+      // This secret differs from the cluster's, because the clients sign their tokens with it.
       JWT_SECRET,
     },
     stdio: ["ignore", "ignore", "pipe"],

@@ -1,4 +1,4 @@
-/** What happens to the leader. */
+/** The events that happen to the leader. */
 export const KINDS = {
   kill: "Patroni and Postgres are killed",
   successor: "Patroni and Postgres are killed, and those of the next leader while the former one is rewound",
@@ -9,8 +9,8 @@ export const KINDS = {
 export type Kind = keyof typeof KINDS;
 
 /**
- * Without a watchdog a leader whose Patroni was killed goes on beside the new one, and acknowledges writes that are lost when Patroni
- * returns: only for those who ask for it.
+ * The default kinds. They omit `patroni`: without a watchdog, a leader whose Patroni was killed keeps running beside the new one, and
+ * acknowledges writes that are lost when Patroni returns.
  */
 const IN_TURN: readonly Kind[] = ["kill", "successor", "switchover", "kill"];
 

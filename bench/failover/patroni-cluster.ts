@@ -10,7 +10,7 @@ import { endWithParent, processesIn, signal } from "#cluster/embedded";
 
 const START = join(import.meta.dirname, "../../deploy/ha/start.sh");
 const PROGRAMS = ["/usr/bin/patroni", "/usr/bin/etcd", "/usr/sbin/haproxy", "/usr/lib/postgresql/15/bin/postgres"];
-/** So that a killed leader is replaced, and does not return before. */
+/** Short enough that a killed leader is replaced, and does not return before that. */
 const TTL_SECONDS = 5;
 const SEGMENT = /^[0-9A-F]{24}$/;
 const RESTART_SECONDS = 8;
@@ -26,28 +26,28 @@ export type Settings = Readonly<Record<string, string>>;
 /** The cluster of `deploy/ha`. */
 export type PatroniCluster = AsyncDisposable & {
   readonly folder: string;
-  /** Of the service: the connection strings that name all nodes, and those of HAProxy. */
+  /** The settings of the service, with connection strings that name all nodes; `haproxy` has those of HAProxy. */
   readonly hosts: Settings;
   readonly haproxy: Settings;
-  /** Of the gateways behind HAProxy. */
+  /** The URL of the gateways behind HAProxy. */
   readonly gatewayUrl: string;
   readonly gatewayHost: string;
   readonly gatewayPorts: readonly number[];
   /** The node that accepts writes; null if none does, or two do. */
   leader(): Promise<string | null>;
-  /** Ends all processes of a node, or Patroni only, as `kill -9` does. */
+  /** Ends all processes of a node, or Patroni only, like `kill -9`. */
   kill(node: string, what: "node" | "patroni"): Promise<void>;
-  /** Resolves when a node that was killed is being brought back with pg_rewind, or is back without. */
+  /** Resolves when a killed node is being rewound with pg_rewind, or is back without it. */
   rewinding(node: string): Promise<void>;
   /** Kills a standby and removes the WAL that it needs from the leader before it is started again. */
   removeWal(standby: string): Promise<void>;
-  /** Hands over to another node, which Patroni selects. */
+  /** Hands over to another node that Patroni selects. */
   switchover(leader: string): Promise<void>;
   /** Resolves when two standbys follow the leader, one of them synchronously. */
   healthy(): Promise<void>;
-  /** How often a standby could not follow any more and was copied again. */
+  /** Returns the number of times that a standby could no longer follow and was copied again. */
   copies(): Promise<number>;
-  /** Sessions of the service that stay on nodes that accept no writes; to look for the primary it connects to those, too. */
+  /** Returns the sessions of the service that stay on nodes without writes; it also connects to these to look for the primary. */
   sessionsOnStandbys(): Promise<number>;
   /** Runs SQL as the superuser on the leader. */
   execute(sql: string): Promise<pg.QueryResult>;
@@ -59,7 +59,7 @@ export const MISSING = `not installed: ${PROGRAMS.filter((path) => !existsSync(p
 export async function startPatroniCluster(): Promise<PatroniCluster> {
   const folder = await mkdtemp(join(tmpdir(), "content-service-ha-"));
   await chmod(folder, 0o711);
-  // Other clusters on this machine have other addresses.
+  // Each cluster on this machine has its own addresses.
   const network = `127.${60 + (process.pid % 60)}.${1 + (Math.floor(process.pid / 60) % 250)}`;
   const gatewayPorts = [3001, 3002, 3003];
   const [GATEWAY_A, GATEWAY_B, GATEWAY_C] = gatewayPorts.map((port) => `${network}.10:${port}`) as [
@@ -117,7 +117,7 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
   };
 }
 
-/** A script that was killed, or a Patroni that cannot stop its Postgres, leaves processes behind. */
+/** Kills the processes that remain after a killed script, or after a Patroni that cannot stop its Postgres. */
 async function killRest(folder: string, script: ChildProcess): Promise<void> {
   script.kill("SIGKILL");
   const folders = [folder, ...NODES.flatMap((node) => [join(folder, node), join(folder, node, "data")])];
@@ -141,7 +141,7 @@ function operations(folder: string, urlOf: AddressOf, patroniOf: AddressOf) {
     async kill(node: string, what: "node" | "patroni") {
       const patroni = await processesIn(join(folder, node));
       const postgres = what === "node" ? await processesIn(join(folder, node, "data")) : [];
-      // Not the loops that start Patroni again and repair standbys.
+      // The loops that start Patroni again and repair standbys keep running.
       const commands = await Promise.all(
         patroni.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")),
       );
@@ -165,7 +165,7 @@ function operations(folder: string, urlOf: AddressOf, patroniOf: AddressOf) {
     async switchover(node: string) {
       const request = { method: "POST", body: JSON.stringify({ leader: node }) };
       const isDone = async () => (await fetch(`${patroniOf(node)}/switchover`, request).catch(() => null))?.ok;
-      // Patroni refuses while a standby has not caught up.
+      // Patroni refuses a switchover until a standby has caught up.
       while (!(await isDone()) && (await leader()) === node) await sleep(LOOK_MS);
     },
     async healthy() {
@@ -189,7 +189,7 @@ function operations(folder: string, urlOf: AddressOf, patroniOf: AddressOf) {
 
 type Member = { readonly role: string; readonly state: string; readonly timeline: number };
 
-/** As Patroni sees it: only the synchronous standby is promoted. */
+/** True if Patroni reports a healthy cluster: it only promotes the synchronous standby. */
 async function isHealthy(patroniOf: AddressOf): Promise<boolean> {
   for (const node of NODES) {
     const response = await fetch(`${patroniOf(node)}/cluster`).catch(() => null);
@@ -210,7 +210,7 @@ async function countSessions(url: string): Promise<number> {
   return rows[0].count;
 }
 
-/** Whether the server accepts writes; also after it was killed and before its port is closed. */
+/** True if the server accepts writes; also after a kill, while its port is still open. */
 async function isPrimary(url: string): Promise<boolean> {
   const { rows } = await query(url, "select not pg_is_in_recovery() as primary").catch(() => ({ rows: [] }));
   return rows[0]?.primary ?? false;

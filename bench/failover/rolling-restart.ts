@@ -14,7 +14,7 @@ const LOOK_MS = 50;
 export type RollingRestart = {
   readonly requests: number;
   readonly failures: Readonly<Record<string, number>>;
-  /** Sockets that were closed; each subscriber has one at a time. */
+  /** The number of closed sockets; each subscriber has one at a time. */
   readonly closes: number;
   readonly subscribers: number;
   readonly received: number;
@@ -64,7 +64,7 @@ export async function restartGateways(cluster: PatroniCluster): Promise<RollingR
   };
 }
 
-/** Resolves when HAProxy takes the gateway for ready (`UP`), or for not ready. */
+/** Resolves when HAProxy reports the gateway as ready (`UP`), or as not ready. */
 export async function untilState(cluster: PatroniCluster, name: string, expected: "UP" | "DOWN"): Promise<void> {
   for (;;) {
     const lines = (await ask(join(cluster.folder, "haproxy.sock"), "show stat")).split("\n");
@@ -76,7 +76,7 @@ export async function untilState(cluster: PatroniCluster, name: string, expected
   }
 }
 
-/** The answer of HAProxy's runtime API. */
+/** Returns the response of HAProxy's runtime API. */
 async function ask(path: string, command: string): Promise<string> {
   const socket = connect(path);
   let answer = "";

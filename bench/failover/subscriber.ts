@@ -1,19 +1,19 @@
 import { createClient } from "@supabase/supabase-js";
 import { resuming } from "#realtime";
 
-/** From the last row before a gap was told to the first one after it. */
+/** A gap, from the last row before its report to the first row after it. */
 export type Gap = { readonly from: number; readonly told: number; until: number };
 
 export type Subscriber = {
-  /** How often each row was received. */
+  /** The number of times that each row was received. */
   readonly received: ReadonlyMap<number, number>;
   readonly gaps: readonly Gap[];
-  /** How often the connection was closed. */
+  /** Returns the number of times that the connection was closed. */
   readonly closes: () => number;
   close(): Promise<void>;
 };
 
-/** A client of supabase-js that resumes after each lost connection, and receives the rows of one writer's label. */
+/** Opens a client of supabase-js that resumes after each lost connection, and receives the rows with one writer's label. */
 export async function subscribe(url: string, apiKey: string, label: string): Promise<Subscriber> {
   const received = new Map<number, number>();
   const gaps: Gap[] = [];

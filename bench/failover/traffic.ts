@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { signClaims } from "../comparison/sign-claims.ts";
 import { type Subscriber, subscribe } from "./subscriber.ts";
 
-/** Nothing keeps a number from being written twice, so that it shows. */
+/** The table allows duplicate numbers, so that duplicate writes are visible. */
 export const MARKS = `
   create table public.marks (id bigint generated always as identity primary key, number bigint not null, note text);
   create index on public.marks (number);
@@ -13,23 +13,23 @@ export const MARKS = `
 
 export type Request = {
   readonly isWrite: boolean;
-  /** Repeated with the same Idempotency-Key until it succeeds. */
+  /** True if the request is repeated with the same Idempotency-Key until it succeeds. */
   readonly isKeyed: boolean;
-  /** The row that it writes; 0 for reads. */
+  /** The number of the row that it writes; 0 for reads. */
   readonly number: number;
-  /** By `Date.now()`. */
+  /** The start time by `Date.now()`. */
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Null if it succeeded. */
+  /** The failure; null if the request succeeded. */
   readonly failure: string | null;
 };
 
-/** Clients of all interfaces, and subscribers. */
+/** The clients of all interfaces, and the subscribers. */
 export type Traffic = {
   readonly label: string;
   readonly requests: readonly Request[];
   readonly subscribers: readonly Subscriber[];
-  /** Resolves when all requests have ended; the subscribers go on. */
+  /** Resolves when all requests have ended; the subscribers stay. */
   quiet(): Promise<void>;
   close(): Promise<void>;
 };
@@ -44,7 +44,7 @@ type Kind = {
 
 const PAUSE_MS = 40;
 const SUBSCRIBERS = 3;
-/** A response that takes longer counts as none. */
+/** The time after which a response counts as missing. */
 const LONGEST_MS = 45_000;
 export const HANGING = "no answer in 45 s";
 const API_KEY = signClaims({ role: "anon" });
@@ -86,7 +86,7 @@ function kindsFor(label: string): Kind[] {
   ];
 }
 
-/** The label is in each row that it writes. */
+/** Starts traffic; each written row has the label. */
 export async function startTraffic(url: string, label: string): Promise<Traffic> {
   const subscribers = await Promise.all(Array.from({ length: SUBSCRIBERS }, () => subscribe(url, API_KEY, label)));
   const requests: Request[] = [];
@@ -120,7 +120,7 @@ export async function startTraffic(url: string, label: string): Promise<Traffic>
   };
 }
 
-/** Null if it succeeded. */
+/** Returns null if the request succeeded. */
 async function failureOf(send: () => Promise<Response>, isGraphql: boolean): Promise<string | null> {
   try {
     const response = await send();

@@ -4,7 +4,7 @@ import { signClaims } from "../comparison/sign-claims.ts";
 import type { Traffic } from "../failover/traffic.ts";
 import type { FaultySystem } from "./system.ts";
 
-/** What a service does, each tried whole. */
+/** The functions of a service; each check tries one from end to end. */
 export const PARTS = ["write", "keyed write", "GraphQL", "queue", "webhook", "change stream", "schema change"] as const;
 export type Part = (typeof PARTS)[number];
 type Check = (system: FaultySystem, traffic: Traffic, number: number) => Promise<boolean>;
@@ -12,13 +12,13 @@ type Check = (system: FaultySystem, traffic: Traffic, number: number) => Promise
 const ATTEMPT_MS = 10_000;
 const POLL_MS = 50;
 const NEXT_CHANGE_MS = 1_000;
-/** Each answer may come from another worker. */
+/** The number of reads of `/health`, since each response may come from another worker. */
 const HEALTH_READS = 4;
 const SERVICE_KEY = signClaims({ role: "service_role" });
 
 let last = Date.now() * 1_000 + 500_000_000;
 
-/** The parts that do not work, of one attempt at each. */
+/** Tries each part once; returns the parts that fail. */
 export async function brokenParts(system: FaultySystem, traffic: Traffic): Promise<Part[]> {
   const results = await Promise.all(
     PARTS.map(async (part) => {
@@ -29,7 +29,7 @@ export async function brokenParts(system: FaultySystem, traffic: Traffic): Promi
   return results.filter((part) => part !== null);
 }
 
-/** The different reports of `/health` of several reads; a connection each, so that all workers are asked. */
+/** Returns the different reports of `/health`; each read has its own connection, so that all workers are asked. */
 export async function readHealth({ url }: FaultySystem): Promise<readonly string[]> {
   const reports = await Promise.all(
     Array.from({ length: HEALTH_READS }, async () => {
@@ -66,7 +66,7 @@ const CHECKS: Readonly<Record<Part, Check>> = {
     return until(async () => system.delivered.has(number));
   },
   async "change stream"(system, traffic) {
-    // A change in a gap is missed with a notice, and a later one arrives.
+    // The service reports a gap if it misses a change; a later change arrives.
     const written: number[] = [];
     const end = performance.now() + ATTEMPT_MS;
     while (performance.now() < end) {

@@ -5,9 +5,9 @@ import type { FaultySystem } from "./system.ts";
 
 export type FaultKind = {
   readonly isKill: boolean;
-  /** How often it happens in a round. */
+  /** The number of times that the fault occurs in a round. */
   readonly times: number;
-  /** Breaks something and repairs it, as an operator does; nothing is done to a service that still runs. */
+  /** Breaks a part and repairs it like an operator; does not touch a service that still runs. */
   run(system: FaultySystem): Promise<void>;
 };
 
@@ -18,7 +18,7 @@ const LASTS_MS = 3_000;
 const kill = (run: FaultKind["run"]): FaultKind => ({ isKill: true, times: KILLS_PER_ROUND, run });
 const fault = (run: FaultKind["run"]): FaultKind => ({ isKill: false, times: 1, run });
 
-/** With a setting of the database in new sessions, which are ended before and after. */
+/** Changes a database setting for new sessions; ends the sessions before, and on request afterwards. */
 const withSetting = (setting: string, isEndedAfterwards: boolean) =>
   fault(async ({ execute }) => {
     const [name] = setting.split(" ");
@@ -98,7 +98,7 @@ export const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS;
 
-/** As many sessions as the server allows, while those of the service are ended. */
+/** Opens as many sessions as the server allows, and ends the sessions of the service. */
 async function exhaustConnections({ connect, execute }: FaultySystem): Promise<void> {
   const held: pg.Client[] = [];
   const end = performance.now() + LASTS_MS;
@@ -139,7 +139,7 @@ async function paused(pids: readonly number[]): Promise<void> {
   signal("SIGCONT");
 }
 
-/** A process may have ended by itself. */
+/** Sends a signal to a process, which may have ended by itself. */
 function trySignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

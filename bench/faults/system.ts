@@ -10,16 +10,16 @@ import { type Gateway, startGateway } from "../failover/gateway.ts";
 import { MARKS } from "../failover/traffic.ts";
 import { freePort } from "../measuring/free-port.ts";
 
-/** A cluster and a service that may be broken, and a receiver of webhooks. */
+/** A cluster and a service that can be broken, and a receiver of webhooks. */
 export type FaultySystem = AsyncDisposable & {
-  /** It stays the same when the service is started again. */
+  /** The URL, which stays the same after a restart of the service. */
   readonly url: string;
-  /** The numbers of the rows that the receiver of webhooks was sent, with how often. */
+  /** The numbers of the rows that the webhook receiver got, with the number of deliveries. */
   readonly delivered: ReadonlyMap<number, number>;
   readonly logFile: string;
-  /** Settings of another gateway on the database. */
+  /** The connection settings for another gateway on the database. */
   readonly connections: Readonly<Record<"DATABASE_URL" | "OWNER_DATABASE_URL", string>>;
-  /** Runs SQL as the superuser, who may log in while others cannot. */
+  /** Runs SQL as the superuser, who may log in when others cannot. */
   execute(sql: string): Promise<pg.QueryResult>;
   connect(): Promise<pg.Client>;
   startPostgres(): Promise<void>;
@@ -28,14 +28,14 @@ export type FaultySystem = AsyncDisposable & {
   postmaster(): Promise<number>;
   service(): number;
   startService(): Promise<void>;
-  /** Resolves when it has ended. */
+  /** Resolves when the service has ended. */
   killService(): Promise<void>;
 };
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Whatever the database's settings are by now. */
+/** These options override the database's current settings. */
 const OPTIONS = "-c default_transaction_read_only=off -c statement_timeout=0";
-/** As many as two workers need, and few enough to be exhausted. */
+/** Enough connections for two workers, but few enough to be exhausted. */
 const SETTINGS = {
   max_connections: "100",
   superuser_reserved_connections: "3",
@@ -65,9 +65,9 @@ export async function startFaultySystem(environment: Readonly<Record<string, str
   const migrated = { url: urlOf("content"), shadowUrl: urlOf("shadow"), rootUrl: urlOf("postgres") };
   await runMigrations({ name: "migrate" }, migrated);
   const execute = (sql: string) => withDatabase(urlOf("content"), sql);
-  // The migrations publish no tables.
+  // The migrations do not publish tables.
   await execute(TABLES);
-  // The default bound is for callers of a day; a run writes more.
+  // The default bound limits callers for a day; a run writes more.
   await execute("update content_service.bounds set bound = 10000000 where name like 'idempotency keys%'");
   const receiver = opened.use(await startReceiver());
   await execute(

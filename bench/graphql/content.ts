@@ -5,7 +5,7 @@ export const ARTICLES = 2_000;
 export const USERS = 1_000;
 const COMMENTS = 5_000;
 
-/** The first user, who wrote two of the articles. */
+/** The first user, the author of two articles. */
 export const CALLER = "1";
 
 const ROWS = `
@@ -19,7 +19,7 @@ const ROWS = `
     select 1 + n % ${ARTICLES}, 1 + n % ${USERS}, 'comment ' || n from generate_series(1, ${COMMENTS}) n;
 `;
 
-/** A cluster of its own with the content service's own database, and something in it. */
+/** Starts a cluster with the content service's own database and some content. */
 export async function startContent(): Promise<Scratch> {
   const scratch = await startScratch("");
   const url = scratch.url("postgres");

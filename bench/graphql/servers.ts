@@ -8,7 +8,7 @@ import type { Scratch } from "../measuring/scratch.ts";
 export const BARE = "bare PostGraphile 5";
 export const APOLLO = "Apollo + DataLoader";
 
-/** The documented schema, or the one that PostGraphile makes of the same database by itself. */
+/** The documented schema, or the one that PostGraphile makes of the same database by default. */
 export type Shape = "contract" | "amber";
 
 export type Server = Pick<MeasuredServer, "name" | "base" | "pid" | "stop"> & { readonly shape: Shape };
@@ -19,7 +19,7 @@ export type ServerLauncher = {
   start(scratch: Scratch): Promise<Server>;
 };
 
-/** All of them on one Postgres, with the same roles, tokens and policies. */
+/** The servers. All use one Postgres, with the same roles, tokens and policies. */
 export const SERVERS: readonly ServerLauncher[] = [
   { name: "ours", isInstalled: true, start: startOurGraphQL },
   opponent(BARE, "amber", "peers/postgraphile.mjs", existsSync(peerPackage("postgraphile"))),

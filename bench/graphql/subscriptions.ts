@@ -9,7 +9,7 @@ import { startOurGraphQL } from "./servers.ts";
 import { TOKEN } from "./works.ts";
 
 export const SUBSCRIPTIONS = 1_000;
-/** The first ones pay for what all of them share. */
+/** The number of first subscriptions, which also pay for the shared costs. */
 const WARM_UP = 100;
 const EVENTS = 5;
 const SETTLE_MS = 2_000;
@@ -18,14 +18,14 @@ const SUBSCRIPTION = "subscription { onArticleCreated { id title author { name }
 const EVENT = `insert into articles (title, content, author_id) values ('An event', 'for all', ${CALLER})`;
 
 export type Subscribed = {
-  /** Of the server; null where /proc does not tell. */
+  /** The memory of the server per subscription; null without /proc. */
   readonly kibibytesEach: number | null;
-  /** From the insert to the last subscriber, and to the one in the middle. */
+  /** The time from the insert to the last subscriber; the second value is that of the median subscriber. */
   readonly lastMilliseconds: number;
   readonly middleMilliseconds: number;
 };
 
-/** Subscriptions that wait, each on a socket of its own, and what happens when something happens. */
+/** Measures waiting subscriptions, each on its own socket, and the delivery of an event. */
 export async function measureSubscriptions(scratch: Scratch): Promise<Subscribed> {
   await using opened = new AsyncDisposableStack();
   const { base, pid } = opened.adopt(await startOurGraphQL(scratch), (server) => server.stop());
@@ -47,7 +47,7 @@ export async function measureSubscriptions(scratch: Scratch): Promise<Subscribed
   };
 }
 
-/** How long it took to each subscriber. */
+/** Returns the delivery time of each subscriber. */
 async function deliver(scratch: Scratch, subscribers: Subscribers): Promise<number[]> {
   const times = subscribers.times();
   const start = performance.now();
@@ -55,7 +55,7 @@ async function deliver(scratch: Scratch, subscribers: Subscribers): Promise<numb
   return (await times).map((time) => time - start);
 }
 
-/** Clients of graphql-transport-ws, as small as can be. */
+/** Minimal clients of graphql-transport-ws. */
 class Subscribers {
   readonly #base: string;
   readonly #sockets: WebSocket[] = [];
@@ -75,7 +75,7 @@ class Subscribers {
     }
   }
 
-  /** When each has received the next event. */
+  /** Resolves with the times at which the subscribers received the next event. */
   times(): Promise<number[]> {
     const received = this.#sockets.map(async (socket) => {
       const [message] = await once(socket, "message");

@@ -13,7 +13,7 @@ const TABLE_INTERFACE = "/rest/v1";
 const TARGET = 0.7;
 const WARM_UP_SECONDS = 3;
 
-/** The same rows from the same process by both interfaces. */
+/** The same rows through both interfaces of one process. */
 const LIST: Work = {
   name: "20 articles with authors, by GraphQL and by /rest/v1",
   document: {
@@ -60,7 +60,7 @@ function tableLoad({ base }: Server, seconds: number): Load {
 
 type ListedArticle = { readonly id: unknown; readonly title: string; readonly author: { readonly name: string } };
 
-/** Each other answer would be other work. */
+/** Checks the rows, since a different response would be different work. */
 async function checkRows({ base }: Server): Promise<void> {
   const Authorization = `Bearer ${TOKEN}`;
   const query = LIST.document.contract;

@@ -6,7 +6,7 @@ import type { Server, Shape } from "./servers.ts";
 export type Work = {
   readonly name: string;
   readonly document: Readonly<Record<Shape, string>>;
-  /** Taken in turn; all of one length, as JSON. */
+  /** The variables, used in turn; their JSON texts have the same length. */
   readonly variables: readonly object[];
 };
 
@@ -14,7 +14,7 @@ export const CREATE = "createArticle";
 const PAGE_INFO = "hasNextPage hasPreviousPage startCursor endCursor";
 const RESULT = "success message errors { field message }";
 
-/** The fields are renamed where they have other names, so that the answers are the same. */
+/** The works. Fields with other names are renamed, so that the responses are the same. */
 export const WORKS: readonly Work[] = [
   {
     name: "10 articles with authors, page info and total count",
@@ -52,7 +52,7 @@ export const WORKS: readonly Work[] = [
 export const TOKEN = signClaims({ sub: CALLER, name: "User 1", role: "authenticated" });
 const CONNECTIONS = 16;
 
-/** The work as requests to somebody. */
+/** Returns the work as a load for a server. */
 export function loadOf(work: Work, server: Server, seconds: number): Load {
   const bodies = bodiesOf(work, server);
   const head = [
@@ -70,14 +70,14 @@ export function loadOf(work: Work, server: Server, seconds: number): Load {
     seconds,
     request: ["", head.join("\r\n"), ""],
     values: null,
-    // The load generator puts one after the other into each request, whatever they are.
+    // The load generator inserts one of these into each request, whatever their content.
     tokens: bodies,
   };
 }
 
 /**
- * What somebody answers, once: under load nobody reads the answers, and GraphQL says 200 of failures too. Without what is
- * somebody's own or new each time: cursors, and the id and the moment of what is created.
+ * Returns one response of a server: under load nobody reads the responses, and GraphQL returns 200 for failures too. Omits
+ * values that differ per server or per request: cursors, and the id and the time of created rows.
  */
 export async function answerOf(work: Work, server: Server): Promise<string> {
   const headers = { Authorization: `Bearer ${TOKEN}`, Accept: "application/json", "Content-Type": "application/json" };

@@ -6,16 +6,16 @@ export type Question = {
   readonly body?: string | Buffer;
   readonly agent?: Agent | false;
   readonly timeoutMs?: number;
-  /** Of this machine: the one that the service sees. */
+  /** The local address of the connection, which the service sees as the caller's. */
   readonly localAddress?: string;
 };
 
 export type Answer = { readonly status: number; readonly text: string };
 
-/** No more of an answer is kept. */
+/** The maximum length of a response that is kept. */
 const KEPT_LENGTH = 4_000;
 
-/** Reads the whole answer; rejects where there is none, or only a part of one. */
+/** Reads the whole response; rejects if there is none, or only a part of one. */
 export function ask(
   url: string,
   { method = "GET", headers = {}, body, agent = false, timeoutMs = 30_000, localAddress }: Question = {},
@@ -36,7 +36,7 @@ export function ask(
       clearTimeout(impatience);
       settle();
     };
-    // Whoever is refused early may not be able to send the rest: then the answer counts.
+    // A client that is refused early may fail to send the rest of its request: then the response counts.
     sent.on("error", (error) => setImmediate(() => end(() => reject(error))));
     sent.end(body);
   });

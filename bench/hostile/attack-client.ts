@@ -1,4 +1,4 @@
-// The process of one attack, which its first argument names.
+// The process of one attack; its first argument is the name.
 
 import { writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
@@ -8,7 +8,7 @@ const { attack } = (await import(`./attacks/${process.argv[2]}.ts`)) as { readon
 
 yieldProcessors();
 
-// A session of its own is not ended with the terminal.
+// The process has its own session, so it does not end with the terminal.
 process.on("disconnect", () => process.exit());
 
 process.on("message", async (target: Target) => {
@@ -17,14 +17,14 @@ process.on("message", async (target: Target) => {
 process.send!("ready");
 
 /**
- * Linux can share the processors among sessions first (`sched_autogroup_enabled`), and then a priority counts within a
- * session only. This process has its own one.
+ * Linux can first divide the processors among sessions (`sched_autogroup_enabled`); a priority then counts within a
+ * session only. This process has its own session.
  */
 function yieldProcessors(): void {
   setPriority(LOWEST_PRIORITY);
   try {
     writeFileSync("/proc/self/autogroup", String(LOWEST_PRIORITY));
   } catch {
-    // Another system, or one that does not group.
+    // The system is not Linux, or does not group by session.
   }
 }

@@ -1,37 +1,37 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Of whoever would have a machine of their own: here they get what the service and honest callers leave. */
+/** The priority of processes that would have their own machine: here they get the time that the service and honest callers leave. */
 export const LOWEST_PRIORITY = 19;
 
-/** A service that an attack has for itself. */
+/** A service that only one attack uses. */
 export type Victim = { readonly url: string; readonly pid: number };
 
 export type Target = {
-  /** Of the service that honest callers use. */
+  /** The URL of the service that honest callers use. */
   readonly url: string;
-  /** Of the database that the service serves, as a superuser. */
+  /** The connection string of the service's database, as a superuser. */
   readonly ownerUrl: string;
   readonly victims: readonly Victim[];
-  /** When to stop, by `Date.now()`. */
+  /** The time of the end, by `Date.now()`. */
   readonly until: number;
 };
 
 export type AttackResult = {
-  /** How often each was the answer: `413`, `ECONNRESET`. */
+  /** The number of times for each outcome: `413`, `ECONNRESET`. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** What the service must never do, in words; none is the aim. */
+  /** Descriptions of events that must never happen; the aim is none. */
   readonly faults: readonly string[];
-  /** What else must hold, and whether it did. */
+  /** Further statements that must hold, with their results. */
   readonly statements?: readonly Statement[];
 };
 
-/** Something that must hold, and whether it did. */
+/** A statement that must hold, with its result. */
 export type Statement = { readonly what: string; readonly isMet: boolean; readonly target: string };
 
-/** Goes on until it is time to stop, in a process of its own. */
+/** Runs until its end time, in a separate process. */
 export type Attack = (target: Target) => Promise<AttackResult>;
 
-/** What comes of an attack, as it goes on. */
+/** Collects the outcomes of an attack while it runs. */
 export class Outcomes {
   readonly #counts: Record<string, number> = {};
   readonly #faults = new Set<string>();
@@ -54,7 +54,7 @@ export class Outcomes {
   }
 }
 
-/** So many do it again and again until it is time, each after a pause. */
+/** Repeats the work in this many loops until the end time, with a pause after each run. */
 export async function repeat(
   { until }: Target,
   { times, pauseMs }: { readonly times: number; readonly pauseMs: number },
@@ -69,7 +69,7 @@ export async function repeat(
   await Promise.all(Array.from({ length: times }, (_, index) => loop(index)));
 }
 
-/** `ECONNRESET`, or what it says of itself. */
+/** Returns `ECONNRESET`, or the error's message. */
 export function failureOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return code ?? message;

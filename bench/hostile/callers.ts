@@ -1,13 +1,13 @@
 import { parseJsonExactly } from "#runtime/json";
 import { signClaims } from "../comparison/sign-claims.ts";
 
-/** The key that is public. */
+/** The public API key. */
 export const ANON_KEY = signClaims({ role: "anon" });
 
-/** Of a signed-in user. */
+/** The token of a signed-in user. */
 export const HONEST_TOKEN = signClaims({ sub: "1", role: "authenticated" });
 
-/** The claim is a number with all of its digits. */
+/** Returns a token whose claim is a number with all its digits. */
 export function tenantToken(tenant: string): string {
   return signClaims({ role: "authenticated", tenant: parseJsonExactly(tenant) });
 }

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Functions of the service that is attacked: each answers with the length of its body, or matches a pattern without an end. */
+/** Functions of the attacked service: each returns the length of its body, or matches a pattern without an end. */
 export const FUNCTION_NAMES: readonly string[] = Array.from({ length: 25 }, (_, index) => `length${index}`);
 
 const CODE = `

@@ -12,9 +12,9 @@ import type { HonestKind, HonestResult, Measured } from "./honest.ts";
 import { MARKS } from "./schema.ts";
 
 const PATIENCE_MS = 10_000;
-/** Requests are measured while the subscriber is kept from joining, too. */
+/** The maximum wait for the subscriber's join; after it, requests are measured without the subscriber. */
 const JOIN_PATIENCE_MS = 1_000;
-/** An odd number, so that no expression of halves matches it. */
+/** The length is odd, so that no expression of two halves matches the note. */
 const NOTE = "a".repeat(151);
 const REJOIN_PAUSE_MS = 100;
 const KEY = credentials(HONEST_TOKEN);
@@ -23,7 +23,7 @@ const LIST = "query ($first: Int) { articles(first: $first) { edges { node { id 
 type Request = Question & { readonly path: string };
 type RequestKind = Exclude<HonestKind, "delivery">;
 
-/** How many of them are sent each second, whether those before have been answered or not, and what the one of a number is. */
+/** The requests per second, sent whether or not earlier ones have a response, and the request with a given number. */
 const REQUESTS: Readonly<Record<RequestKind, { readonly perSecond: number; request(number: number): Request }>> = {
   read: {
     perSecond: 100,
@@ -43,7 +43,7 @@ const REQUESTS: Readonly<Record<RequestKind, { readonly perSecond: number; reque
   },
 };
 
-/** All requests have a number that none had before. */
+/** The last number; each request has a new one. */
 let last = 0;
 const agent = new Agent({ keepAlive: true });
 
@@ -64,13 +64,13 @@ async function measure(url: string, seconds: number): Promise<HonestResult> {
   return { ...Object.fromEntries(measured), delivery: summaryOf(await deliveries.all()) } as HonestResult;
 }
 
-/** Milliseconds, or why there was no answer. */
+/** The duration in milliseconds, or the reason why there was no response. */
 type Sample = number | string;
 
 function summaryOf(samples: readonly Sample[]): Measured {
   const failures: Record<string, number> = {};
   for (const sample of samples) if (typeof sample === "string") failures[sample] = (failures[sample] ?? 0) + 1;
-  // What failed took longer than anything.
+  // A failed request counts as longer than any other.
   const times = samples.map((sample) => (typeof sample === "number" ? sample : Number.POSITIVE_INFINITY));
   return { count: samples.length, failures, p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
 }
@@ -105,7 +105,7 @@ function post(path: string, body: object): Request {
   return { path, method: "POST", headers: { ...KEY, ...JSON_TYPE }, body: JSON.stringify(body) };
 }
 
-/** A subscriber of the rows that are written, from the request to the message. */
+/** A subscriber to the written rows; measures the time from the request to the message. */
 class Deliveries implements AsyncDisposable {
   readonly joined: Promise<void>;
   readonly #url: string;
@@ -120,7 +120,7 @@ class Deliveries implements AsyncDisposable {
     this.joined = this.#join();
   }
 
-  /** A row that was not written, or while nobody had joined yet, need not be delivered. */
+  /** Expects a row. A row that was not written, or that was written before the first join, need not be delivered. */
   expect(ref: number, written: Promise<Sample>): void {
     if (!this.#hasJoined) return;
     const delivered = Promise.withResolvers<Sample>();
@@ -162,7 +162,7 @@ class Deliveries implements AsyncDisposable {
   }
 
   #hear(message: string): void {
-    // The channel has ended, since changes may have been missed.
+    // The service has closed the channel, since changes may have been missed.
     if (message.includes('"phx_close"') || message.includes('"phx_error"')) this.#socket?.terminate();
     const expected = this.#expected.get(Number(/"ref":(\d+)/.exec(message)?.[1]));
     expected?.delivered.resolve(performance.now() - expected.sentAt);

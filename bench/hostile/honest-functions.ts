@@ -1,4 +1,4 @@
-// The process of an account that calls functions beside an attack.
+// The process of a user that calls functions beside an attack.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "./ask.ts";
@@ -8,13 +8,13 @@ import { HONEST_TOKEN } from "./callers.ts";
 export type HonestFunctionCalls = {
   readonly url: string;
   readonly names: readonly string[];
-  /** By `Date.now()`. */
+  /** The end time by `Date.now()`. */
   readonly until: number;
 };
 
 export type FunctionSamples = {
   readonly milliseconds: readonly number[];
-  /** Statuses, or why there was no answer. */
+  /** The statuses, or the reasons why there was no response. */
   readonly failures: readonly string[];
 };
 

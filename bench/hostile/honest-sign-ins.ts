@@ -1,4 +1,4 @@
-// The process of those who sign in beside an attack: with known addresses, and from new ones.
+// The process of users that sign in beside an attack: from known addresses, and from new ones.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Account, PASSWORD, randomAddress, signIn } from "./sign-in-calls.ts";
@@ -8,7 +8,7 @@ export type SignInSample = { readonly status: string; readonly milliseconds: num
 export type HonestSignIns = {
   readonly url: string;
   readonly accounts: readonly Account[];
-  /** By `Date.now()`. */
+  /** The end time by `Date.now()`. */
   readonly until: number;
 };
 

@@ -8,9 +8,9 @@ export type HonestKind = (typeof HONEST_KINDS)[number];
 
 export type Measured = {
   readonly count: number;
-  /** By why. */
+  /** The number of failures by reason. */
   readonly failures: Readonly<Record<string, number>>;
-  /** Milliseconds; infinite where so many failed. */
+  /** The latency in milliseconds; infinite if too many requests failed. */
   readonly p50: number;
   readonly p99: number;
 };
@@ -19,7 +19,7 @@ export type HonestResult = Readonly<Record<HonestKind, Measured>>;
 
 export type HonestCallers = Disposable & { run(url: string, seconds: number): Promise<HonestResult> };
 
-/** In a process and session of their own, so that neither attackers nor the service keep them from looking at the clock. */
+/** Starts the honest callers in a separate process and session, so that attackers and the service do not delay their measurements. */
 export function startHonestCallers(): HonestCallers {
   const child = fork(join(import.meta.dirname, "honest-client.ts"), { serialization: "advanced", detached: true });
   return {

@@ -1,18 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Shorter ones are not written. */
+/** The minimum duration of a hold in the file. */
 export const LEAST_HOLD_MS = 10;
 
-/** What has node load the watch. */
+/** The options with which node loads the watch. */
 export const LOOP_WATCH = ["--import", join(import.meta.dirname, "loop-watch.ts")];
 
-/** How long the event loop was held at most since then, in milliseconds, by the file that the watch writes. */
+/** Returns the longest time in milliseconds for which the event loop was held since then, from the file of the watch. */
 export async function longestHold(file: string, since: number): Promise<number> {
   return Math.max(0, ...(await holdsSince(file, since)).map(({ held }) => held));
 }
 
-/** How long its thread ran of that: of this, other programs on a busy machine take nothing. */
+/** Returns the longest time for which the thread ran during a hold; other programs on a busy machine do not affect this. */
 export async function longestRun(file: string, since: number): Promise<number> {
   return Math.max(0, ...(await holdsSince(file, since)).map(({ held, ran }) => Math.min(held, ran)));
 }

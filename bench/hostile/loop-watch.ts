@@ -1,6 +1,6 @@
-// Loaded by the service ahead of its program: writes each time that the event loop was held into the file that
-// LOOP_WATCH_FILE names, and for how long of that it ran. Time in which it was ready to run while others had the processors
-// is left out; that in which it waited for the threads that collect garbage with it is not, whoever had the processors.
+// The service loads this before its program. It writes each hold of the event loop into the file that LOOP_WATCH_FILE
+// names, and the time for which it ran during the hold. It omits time in which it was ready to run while others had the processors,
+// but includes the time in which it waited for the threads that collect garbage with it.
 
 import { appendFileSync, openSync, readSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
@@ -28,7 +28,7 @@ function watch(file: string): void {
 
 type ThreadClock = { readonly ran: number; readonly waited: number };
 
-/** Milliseconds for which this thread ran, and was ready to and had to wait for a processor; it always ran where the system does not say. */
+/** Returns the milliseconds for which this thread ran, and waited for a processor; if the system does not say, it always ran. */
 function threadClock(): () => ThreadClock {
   const buffer = Buffer.alloc(128);
   try {

@@ -2,14 +2,14 @@ import { startContent } from "../graphql/content.ts";
 import type { Scratch } from "../measuring/scratch.ts";
 
 export const MARKS = 1_000;
-/** That have members; one more has none. */
+/** The number of rooms with members; one more has none. */
 export const ROOMS = 5;
-/** Both become 9007199254740992 where they are read as numbers of JavaScript. */
+/** Both become 9007199254740992 as numbers of JavaScript. */
 export const TENANTS = ["9007199254740992", "9007199254740993"] as const;
 
 /**
- * What is attacked: marks, which honest callers read and write and of which strangers see the public ones; essays, long
- * enough for a regular expression to take for ever; documents, of which each tenant sees its own; letters, which members of a room see.
+ * The attacked tables: marks, which honest callers read and write, and of which others see the public ones; essays, long
+ * enough for an endless regular expression; documents, of which each tenant sees its own; letters, which members of a room see.
  */
 const TABLES = `
   create table public.marks (
@@ -62,7 +62,7 @@ const TABLES = `
   insert into public.letters select n, n % ${ROOMS + 1}, 'of room ' || n % ${ROOMS + 1} from generate_series(1, 60) n;
 `;
 
-/** The content service's own database, and those tables. */
+/** Starts the content service's own database with these tables. */
 export async function startAttacked(): Promise<Scratch> {
   const scratch = await startContent();
   await scratch.execute(TABLES);
@@ -70,7 +70,7 @@ export async function startAttacked(): Promise<Scratch> {
   return scratch;
 }
 
-/** Documents that were written as one tenant and belong to another one. */
+/** Counts documents that belong to another tenant than their writer. */
 export async function countMisplaced(scratch: Scratch): Promise<number> {
   const { rows } = await scratch.execute(
     "select count(*)::int as count from public.documents where body <> 'by ' || tenant",

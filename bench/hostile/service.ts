@@ -12,21 +12,21 @@ import { LOOP_WATCH, longestHold } from "./loop-holds.ts";
 
 /** The limit of `deploy/kubernetes.yaml`, beyond which a container is killed. */
 export const MEMORY_LIMIT_MEBIBYTES = 1024;
-/** What node sets by itself in such a container. */
+/** The limit that node sets by default in such a container. */
 const HEAP_LIMIT = "--max-old-space-size=512";
 
 export type WatchedService = AsyncDisposable & {
   readonly url: string;
-  /** Mebibytes: now, and at most so far; null where the system does not say. */
+  /** The memory in mebibytes: now, and the maximum so far; null if the system does not say. */
   resident(): Promise<number | null>;
   peak(): number;
-  /** Milliseconds, by `Date.now()`. */
+  /** The longest hold in milliseconds since then, by `Date.now()`. */
   longestHold(since: number): Promise<number>;
-  /** How it ended; null while it runs. */
+  /** Returns how the service ended; null while it runs. */
   ending(): string | null;
 };
 
-/** The service that honest callers use, killed as a container would be that takes too much memory. */
+/** Starts the service for honest callers, and kills it if it takes too much memory, like a container. */
 export async function startWatched(scratch: Scratch): Promise<WatchedService> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.adopt(await mkdtemp(join(tmpdir(), "content-service-watch-")), (path) =>
@@ -63,10 +63,10 @@ export async function startWatched(scratch: Scratch): Promise<WatchedService> {
 
 export type VictimOptions = Pick<OursOptions, "env"> & { readonly stderr?: "full" | "unread" };
 
-/** The attack says what it thinks of one that does not become ready. */
+/** The time after which the victim is used even if it is not ready; the attack reports that. */
 const READY_WITHIN_SECONDS = 20;
 
-/** A service that an attack has for itself. */
+/** Starts a service that only one attack uses. */
 export async function startVictim(
   scratch: Scratch,
   { env = {}, stderr }: VictimOptions,
@@ -79,7 +79,7 @@ export async function startVictim(
       stderr: sink,
       readyWithinSeconds: READY_WITHIN_SECONDS,
     });
-    // Another service has a machine of its own: here it gets what is left, as attackers do.
+    // In production this service has its own machine: here it gets the time that others leave, like attackers.
     setPriority(service.pid, LOWEST_PRIORITY);
     return { url: service.base.origin, pid: service.pid, [Symbol.asyncDispose]: () => service.stop("SIGKILL") };
   } finally {

@@ -7,7 +7,7 @@ export const PASSWORD = "Tangerine-Boat-7";
 
 const NEW_ADDRESSES = 60_000;
 
-/** An account, and where its user is. */
+/** A user with the address of the user's client. */
 export type Account = { readonly email: string; readonly address: string };
 
 export async function register(url: string, address: string): Promise<Account> {
@@ -17,19 +17,19 @@ export async function register(url: string, address: string): Promise<Account> {
   return { email, address };
 }
 
-/** The status, or why there is none. */
+/** Returns the status, or the reason why there is none. */
 export async function signIn(url: string, { email, address }: Account, password: string): Promise<string> {
   const answer = send(url, "/auth/login", address, { username: email, password });
   return answer.then(({ status }) => String(status), failureOf);
 }
 
-/** One of many addresses, which are in as many ranges. */
+/** Returns one of many addresses, each in another range. */
 export function randomAddress(network: number): string {
   const number = randomInt(NEW_ADDRESSES);
   return `${network}.${number >> 8}.${number & 255}.1`;
 }
 
-/** The service trusts proxies on this machine. */
+/** Sends a request from the address; the service trusts proxies on this machine. */
 function send(url: string, path: string, address: string, body: object) {
   const headers = { ...JSON_TYPE, "X-Forwarded-For": address };
   return ask(url + path, { method: "POST", headers, body: JSON.stringify(body) });

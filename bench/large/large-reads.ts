@@ -3,7 +3,7 @@ import { median } from "../measuring/median.ts";
 
 type LargeRead = {
   readonly name: string;
-  /** Of the table interface; null for an operation of GraphQL. */
+  /** The path in the table interface; null for an operation of GraphQL. */
   readonly path: ((rows: number) => string) | null;
   readonly operation?: (rows: number) => string;
   readonly prefer?: string;
@@ -28,7 +28,7 @@ export const LARGE_READS: readonly LargeRead[] = [
   { name: "GraphQL, the same with totalCount of 1,000", path: null, operation: graphqlPage("totalCount") },
 ];
 
-/** The median time of a request alone, in milliseconds; a first one is not counted. */
+/** Measures the median time of a single request, in milliseconds, after a first one. */
 export async function measureRead(
   base: URL,
   read: LargeRead,

@@ -1,20 +1,20 @@
 import { type IncomingMessage, request as send } from "node:http";
 import { signClaims } from "../comparison/sign-claims.ts";
 
-/** So many of them connect at once. */
+/** The number of clients that connect at once. */
 const TOGETHER = 50;
 const NUMBER = /"n(\d+)"/g;
 
-/** With a body, it is a POST of JSON. */
+/** A request for a stream; with a body, a POST of JSON. */
 type StreamRequest = { readonly path: string; readonly body?: string };
 
-/** The request for a client's stream; `request` sends another one of the client. */
+/** Returns the request for a client's stream; `request` sends further requests of the client. */
 export type StreamOf = (
   client: number,
   request: (path: string) => Promise<Response>,
 ) => StreamRequest | Promise<StreamRequest>;
 
-/** Reads the rows of a shape; its changes come as events. */
+/** Reads the rows of a shape; its changes arrive as events. */
 export async function openLiveShape(
   path: string,
   request: (path: string) => Promise<Response>,
@@ -25,10 +25,10 @@ export async function openLiveShape(
   return { path: `${path}&handle=${handle}&offset=${offset}&live=true&live_sse=true` };
 }
 
-/** Clients of live queries or shapes, each of a caller of its own, that note when numbers arrive in their rows. */
+/** Clients of live queries or shapes, each with its own caller; they report when numbers arrive in their rows. */
 export class LiveClients {
   readonly #streams: IncomingMessage[] = [];
-  /** Called with each number that has arrived, by the client's. */
+  /** Called with each number that has arrived, and the number of the client. */
   onNumber: (number: number, client: number) => void = () => {};
 
   async join(base: URL, count: number, streamOf: StreamOf): Promise<void> {

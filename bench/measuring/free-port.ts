@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 
-/** For programs that do not accept port 0. Another process can still take the port first. */
+/** Returns a port for programs that do not accept port 0. Another process can still take the port first. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

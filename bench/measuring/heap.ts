@@ -1,19 +1,19 @@
 import { once } from "node:events";
 import { WebSocket } from "ws";
 
-/** Looks into another node process, which was started with `--inspect`. */
+/** Inspects another node process, which was started with `--inspect`. */
 export type Heap = AsyncDisposable & {
-  /** What is left in use when the collector has been through, in bytes. */
+  /** Returns the bytes in use after a garbage collection. */
   used(): Promise<number>;
-  /** Runs there, as if it were typed into the debugger. */
+  /** Evaluates an expression in the process, like the debugger's console. */
   evaluate(expression: string): Promise<void>;
-  /** What the process says of its memory. */
+  /** Returns the memory that the process reports. */
   memory(): Promise<ProcessMemory>;
-  /** The objects on the heap, by the names of their constructors. Taking the snapshot makes the process larger. */
+  /** Returns the objects on the heap, by the names of their constructors. The snapshot makes the process larger. */
   objects(): Promise<HeapObjects>;
 };
 
-/** In bytes. The resident memory has the parts, and what the allocators keep of what was freed. */
+/** The memory in bytes. The resident memory includes all parts, and freed memory that the allocators keep. */
 export type ProcessMemory = Readonly<Record<"rss" | "heapTotal" | "heapUsed" | "external" | "arrayBuffers", number>>;
 
 export type HeapObjects = ReadonlyMap<string, { readonly count: number; readonly bytes: number }>;
@@ -49,7 +49,7 @@ export async function openHeap(inspectorUrl: string): Promise<Heap> {
   };
   return {
     async used() {
-      // What has a finalizer goes with the second collection only.
+      // The second collection removes objects with a finalizer.
       for (let round = 0; round < 2; round++) await ask("HeapProfiler.collectGarbage");
       const { usedSize } = (await ask("Runtime.getHeapUsage")) as { usedSize: number };
       return usedSize;
@@ -84,7 +84,7 @@ function countObjects({ snapshot, nodes, strings }: HeapSnapshot): HeapObjects {
   const objects = new Map<string, { count: number; bytes: number }>();
   for (let at = 0; at < nodes.length; at += fields.length) {
     const kind = types[0][nodes[at + type]!]!;
-    // The name of a string is the string itself.
+    // The name of a string is the string itself, so its kind is the label.
     const label = kind.includes("string") ? kind : `${kind} ${strings[nodes[at + name]!]!.slice(0, 60)}`;
     const counted = objects.get(label) ?? { count: 0, bytes: 0 };
     counted.count++;
@@ -94,7 +94,7 @@ function countObjects({ snapshot, nodes, strings }: HeapSnapshot): HeapObjects {
   return objects;
 }
 
-/** The address of the inspector of a process that was started with `--inspect=127.0.0.1:<port>`. */
+/** Returns the address of the inspector of a process that was started with `--inspect=127.0.0.1:<port>`. */
 export async function findInspector(port: number): Promise<string> {
   const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as {
     webSocketDebuggerUrl: string;

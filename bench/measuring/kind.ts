@@ -1,26 +1,26 @@
 export type BenchOptions = {
   readonly rounds: number;
-  /** How long one variant runs in a round. */
+  /** The duration of one variant in a round. */
   readonly seconds: number;
-  /** How long what only time can show goes on. */
+  /** The duration of benchmarks that only show their result over time. */
   readonly minutes: number;
-  /** Seconds from one fault to the next. */
+  /** The seconds from one fault to the next. */
   readonly every: number;
-  /** Which of a bench's parts to run; none is all. */
+  /** The parts of a benchmark to run; empty for all. */
   readonly only: readonly string[];
-  /** Major versions of Postgres. */
+  /** The major versions of Postgres. */
   readonly versions: readonly number[];
-  /** How many random schemas, and from which seed. */
+  /** The number of random schemas; `seed` determines them. */
   readonly schemas: number;
   readonly seed: number;
   /** The size of a large database. */
   readonly megabytes: number;
   /** The size of a backlog. */
   readonly tasks: number;
-  /** How many keep a query open. */
+  /** The number of clients with an open query. */
   readonly clients: number;
   readonly print: (line: string) => void;
 };
 
-/** Tells what it measured and returns it as plain data. One that checks what must hold says whether something did not. */
+/** Prints its measurements and returns them as plain data. `isMissed` is true if a check or a target failed. */
 export type Bench = (options: BenchOptions) => Promise<object & { readonly isMissed?: boolean }>;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** Where it is once it is installed: the peers have a package of their own. */
+/** Returns the folder of an installed package of the peers, which have their own packages. */
 export function peerPackage(name: string): string {
   return join(import.meta.dirname, "../peers/node_modules", name);
 }

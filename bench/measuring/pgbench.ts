@@ -22,11 +22,11 @@ export type PgbenchOptions = {
   readonly script: string;
   readonly clients: number;
   readonly seconds: number;
-  /** What `:name` stands for in the script; sent as parameters. */
+  /** The values of `:name` in the script; pgbench sends them as parameters. */
   readonly variables?: Readonly<Record<string, string>>;
 };
 
-/** Transactions per second, statements prepared. */
+/** Returns transactions per second with prepared statements. */
 export async function pgbench({ url, script, clients, seconds, variables = {} }: PgbenchOptions): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "content-service-pgbench-"));
   const file = join(folder, "script.sql");

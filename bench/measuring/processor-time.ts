@@ -3,7 +3,7 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 /** The unit of /proc; its length is fixed for user space. */
 const TICK_MICROSECONDS = 10_000;
 
-/** A process and those that it has started, which share its program: the workers of a service. */
+/** Returns a process and its children that run the same program: the workers of a service. */
 export async function processesOf(pid: number): Promise<number[]> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
   const program = await readlink(`/proc/${pid}/exe`).catch(() => null);
@@ -12,7 +12,7 @@ export async function processesOf(pid: number): Promise<number[]> {
   return [pid, ...pids.filter((_, index) => programs[index] === program)];
 }
 
-/** What a process and its workers have used so far, in microseconds; null without /proc. */
+/** Returns the processor time of a process and its workers so far, in microseconds; null without /proc. */
 export async function processorTimeOf(pid: number): Promise<number | null> {
   const times = await Promise.all((await processesOf(pid)).map(processorTimeOfOne));
   return times.includes(null) ? null : times.reduce<number>((sum, time) => sum + time!, 0);
@@ -21,7 +21,7 @@ export async function processorTimeOf(pid: number): Promise<number | null> {
 async function processorTimeOfOne(pid: number): Promise<number | null> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (stat === null) return null;
-  // Behind the name: utime and stime of the process, then of its children that have ended.
+  // The fields after the name: utime and stime of the process, then of its children that have ended.
   const fields = stat
     .slice(stat.lastIndexOf(")") + 2)
     .split(" ")
@@ -29,14 +29,14 @@ async function processorTimeOfOne(pid: number): Promise<number | null> {
   return (fields[11]! + fields[12]! + fields[13]! + fields[14]!) * TICK_MICROSECONDS;
 }
 
-/** From now on: the part of the processors' time that other virtual machines took, in percent. */
+/** Measures the part of the processors' time that other virtual machines take from now on, in percent. */
 export async function watchStolenTime(): Promise<() => Promise<string>> {
   const before = await processorStates();
   return async () => {
     const after = await processorStates();
     if (before === null || after === null) return "an unknown part";
     const passed = after.map((ticks, index) => ticks - before[index]!);
-    // user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted within the first two.
+    // The fields are user, nice, system, idle, iowait, irq, softirq, steal; the first two include the others.
     const all = passed.slice(0, 8).reduce((sum, ticks) => sum + ticks, 0);
     return `${((100 * passed[7]!) / all).toFixed(1)} %`;
   };
@@ -47,7 +47,7 @@ async function processorStates(): Promise<number[] | null> {
   return stat === null ? null : stat.split("\n", 1)[0]!.split(/ +/).slice(1).map(Number);
 }
 
-/** The same of all processes that work in a folder, as those of a Postgres cluster do in its data folder. */
+/** Returns the processor time of all processes that work in a folder, as those of a Postgres cluster do in its data folder. */
 export async function processorTimeIn(folder: string): Promise<number | null> {
   const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));
   const times = await Promise.all(

@@ -1,7 +1,7 @@
-/** What the benchmarks ask: rows of many owners, of which a caller sees one owner's, by row-level security. */
+/** The rows of the benchmarks: they have many owners, and RLS lets a caller see those of one owner. */
 export const ITEMS = 200_000;
 export const OWNERS = 200;
-/** The caller of all benchmarks: the owner of every item whose id divides by OWNERS, and of two comments on each. */
+/** The caller of all benchmarks: the owner of every item whose id is divisible by OWNERS, and of two comments on each. */
 export const CALLER = "00000000-0000-4000-8000-000000000001";
 
 export const SCHEMA = `

@@ -7,16 +7,16 @@ import { processorTimeIn } from "./processor-time.ts";
 
 export type Scratch = AsyncDisposable & {
   url(role: string): string;
-  /** Processor time that Postgres has used so far, in microseconds; null without /proc. */
+  /** The processor time of Postgres so far, in microseconds; null without /proc. */
   processorTime(): Promise<number | null>;
   /** Runs SQL as the superuser. */
   execute(sql: string): Promise<pg.QueryResult>;
 };
 
-/** A cluster of its own, as the service would start it: durable, over a unix socket. */
+/** Starts a cluster with the service's settings: durable, over a unix socket. */
 export async function startScratch(schema: string): Promise<Scratch> {
   const dataDir = await mkdtemp(join(tmpdir(), "content-service-bench-"));
-  // All servers hold their connections while the others are measured.
+  // All servers keep their connections while others are measured.
   const settings = { max_connections: "200" };
   const cluster = await startCluster({ dataDir, port: null, tell: () => {}, settings });
   const url = (role: string) => cluster.url(role, "postgres");

@@ -4,7 +4,7 @@ const EVERY_MS = 50;
 
 type Limit = { readonly mebibytes: number; exceeded(): void };
 
-/** What a process holds at most, until the watch is stopped. */
+/** Watches the maximum memory of a process until the watch is stopped. */
 export function watchMemory(pid: number, limit?: Limit): { most(): number; stop(): number } {
   let most = 0;
   const timer = setInterval(async () => {

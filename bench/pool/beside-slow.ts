@@ -10,9 +10,9 @@ import { type Client, runClients } from "./clients.ts";
 import { DEPTHS } from "./depths.ts";
 import { keepAsking, SLOW } from "./slow-readers.ts";
 
-/** Fewer than the service can answer: so p99 tells what one read waits for, and not how many were sent at once. */
+/** The rate is below the service's capacity, so p99 shows the wait of one read, not the number of reads sent at once. */
 export const BRIEF_PER_SECOND = 200;
-/** With less than this many its hundredth part is one read. */
+/** The minimum duration, since with fewer reads a hundredth of them is less than one. */
 const LEAST_SECONDS = 3;
 
 const BRIEF: Client = {
@@ -30,8 +30,8 @@ const SLOW_READS = [
 type Round = { readonly alone: number; readonly beside: number; readonly slowAnswers: number };
 
 /**
- * The latency of brief reads alone and beside slow ones, by how many reads may be in flight on one connection. In each
- * round the services take turns, so that what else the machine does meets all of them.
+ * Compares the latency of brief reads alone and beside slow ones, by the maximum number of reads in flight per connection. In each
+ * round the services run in turn, so that other load of the machine affects all of them.
  */
 export async function compareBesideSlow(scratch: Scratch, { rounds, seconds, print }: BenchOptions) {
   const servers: MeasuredServer[] = [];

@@ -2,30 +2,30 @@ import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { API_KEY } from "../comparison/tokens.ts";
 
-/** Somebody who sends requests, whether or not the earlier ones have been answered. */
+/** A client that sends requests whether or not the earlier ones have a response. */
 export type Client = {
   readonly name: string;
   readonly perSecond: number;
-  /** A loopback address of its own, which is how the service tells anonymous callers apart. */
+  /** The client's loopback address, by which the service distinguishes anonymous callers. */
   readonly from?: string;
   readonly token: string | null;
   readonly method?: "GET" | "POST";
   readonly body?: string;
-  /** Below `/rest/v1/`; of the request by its number. */
+  /** Returns the path below `/rest/v1/` of the request with this number. */
   readonly path: (index: number) => string;
 };
 
 export type ClientResult = {
   readonly name: string;
   readonly requests: number;
-  /** By status; 0 where there was no response. */
+  /** The failures by status; 0 if there was no response. */
   readonly failures: Readonly<Record<string, number>>;
-  /** Milliseconds, failures included. */
+  /** The latency in milliseconds, including failures. */
   readonly p50: number;
   readonly p99: number;
 };
 
-/** Sends the requests of all clients for so long, and waits for the responses. */
+/** Sends the requests of all clients for this many seconds, and waits for the responses. */
 export function runClients(base: URL, clients: readonly Client[], seconds: number): Promise<ClientResult[]> {
   return Promise.all(clients.map((client) => runClient(base, client, seconds)));
 }

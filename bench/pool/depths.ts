@@ -14,7 +14,7 @@ const CONNECTIONS = [64, 256] as const;
 
 const ONE_ROW: Work = { ...READ, name: "one row by key", path: { tables: "/items?id=eq.{n}", handlers: "" } };
 const SHORT_NAP: Work = { ...READ, name: "a short call", path: { tables: "/rpc/nap?seconds=0", handlers: "" } };
-/** Not pipelined, so the depth should make no difference. */
+/** Writes are not pipelined, so the depth should make no difference. */
 const INSERT: Work = {
   ...READ,
   name: "insert one row",
@@ -33,7 +33,7 @@ const SCENES: readonly Scene[] = [
   { work: INSERT, slow: null, title: "insert one row" },
 ];
 
-/** Requests per second and latency by how many reads may be in flight on one connection, in turns. */
+/** Compares requests per second and latency by the maximum number of reads in flight per connection, in turns. */
 export async function compareDepths(scratch: Scratch, { rounds, seconds, print }: BenchOptions) {
   using generator = startLoadGenerator();
   const started: MeasuredServer[] = [];

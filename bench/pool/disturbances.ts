@@ -9,9 +9,9 @@ import { type Client, describeClient, runClients } from "./clients.ts";
 
 const USER = TOKENS.cached[0]!;
 const READERS = 12;
-/** Longer than anybody waits for a lock. */
+/** The lock lasts longer than any request waits for it. */
 const LOCKED_SECONDS = 15;
-/** After which nothing of a scene is left. */
+/** The time after which no effect of a scene remains. */
 const REST_MS = 3_000;
 
 type Scene = {
@@ -30,7 +30,7 @@ function write(name: string, perSecond: number, path: string, row: object): Clie
   return { name, perSecond, token: USER, method: "POST", body: JSON.stringify(row), path: () => path };
 }
 
-/** Statements that nobody has sent before: the names of the columns are part of the text. */
+/** Returns paths of new statements: the names of the columns are part of the text. */
 function newStatements(prefix: string): Client["path"] {
   const columns = ["id", "title", "body", "created_at", "owner_id"];
   return (index) => {
@@ -90,7 +90,7 @@ const SCENES: readonly Scene[] = [
   },
 ];
 
-/** What others notice of those who send slow statements, and of a table that is locked. */
+/** Measures the effect of slow statements, and of a locked table, on other callers. */
 export async function watchDisturbances(scratch: Scratch, { print }: Pick<BenchOptions, "print">) {
   const ours = await startOurs(scratch, scratch.url("authenticator"));
   await runClients(ours.base, [{ ...BRIEF, perSecond: 100 }], 2);

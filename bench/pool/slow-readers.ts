@@ -1,10 +1,10 @@
 import type { MeasuredServer } from "../comparison/program.ts";
 import { API_KEY, TOKENS } from "../comparison/tokens.ts";
 
-/** How many read slowly at a time. */
+/** The number of concurrent slow readers. */
 export const SLOW = 5;
 
-/** Asks for something slow again and again, until what it returns is called: then it says how many were answered. */
+/** Repeats a slow request. The returned function stops this, and returns the number of responses. */
 export function keepAsking({ base }: MeasuredServer, path: string): () => Promise<number> {
   let isOn = true;
   let answered = 0;
@@ -13,7 +13,7 @@ export function keepAsking({ base }: MeasuredServer, path: string): () => Promis
     while (isOn) {
       const response = await fetch(new URL(path, base), { headers });
       const body = await response.text();
-      // A refusal is not slow, so nothing would be measured beside it.
+      // A refusal is not slow, so the benchmark would measure nothing beside it.
       if (!response.ok) throw new Error(`${path}: ${response.status} ${body}`);
       answered++;
     }

@@ -1,4 +1,4 @@
-// The change stream alone: what it costs to read the log, and what it holds while it does.
+// Benchmarks the change stream alone: the cost of reading the WAL, and the memory meanwhile.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { type ChangeFollower, openReplication, type ReplicationStream } from "#live";
@@ -57,7 +57,7 @@ export async function benchDecoding({ rounds, seconds, print }: BenchOptions): P
   }
 }
 
-/** Ends with a message, which comes after all rows. */
+/** Follows the stream until a message that comes after all rows. */
 async function followUntilEnd(
   changes: ReplicationStream,
   follower: Partial<ChangeFollower>,
@@ -141,7 +141,7 @@ async function growthOfSlowReading(scratch: Scratch, changes: ReplicationStream)
 
 async function idleMilliseconds(changes: ReplicationStream, seconds: number): Promise<number> {
   const { ended } = await followUntilEnd(changes, {});
-  // What came before is told to Postgres within a second.
+  // The service acknowledges earlier changes to Postgres within a second.
   await sleep(1_500);
   const before = process.cpuUsage();
   await sleep(seconds * 1_000);

@@ -1,4 +1,4 @@
-// The whole way, from an insert to a thousand sockets whose policies are asked.
+// Benchmarks the whole path, from an insert to a thousand sockets with checks of policies.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
@@ -10,10 +10,10 @@ import { type Scratch, startScratch } from "../measuring/scratch.ts";
 import { joinNews, NEWS } from "./news.ts";
 
 const SUBSCRIBERS = 1_000;
-/** So many of them join at once. */
+/** The number of clients that join at once. */
 const TOGETHER = 100;
 const CALLERS = [1, 10, 1_000];
-/** One transaction holds so many changes while as much as possible is told. */
+/** The number of changes per transaction during the measurement of the throughput. */
 const CHANGES = 20;
 const INSERTS_FOR_LATENCY = 20;
 
@@ -58,7 +58,7 @@ export async function benchFanOut({ rounds, seconds, print }: BenchOptions): Pro
 
 type Load = { readonly pid: number; readonly seconds: number };
 
-/** Always two transactions ahead of those who are told, so that nobody waits for the other. */
+/** Measures the throughput. Writers stay two transactions ahead of the subscribers, so that neither waits for the other. */
 async function throughput(scratch: Scratch, subscribers: Subscribers, { pid, seconds }: Load) {
   await scratch.execute(INSERT);
   await subscribers.until(CHANGES);
@@ -81,7 +81,7 @@ async function throughput(scratch: Scratch, subscribers: Subscribers, { pid, sec
   };
 }
 
-/** One change at a time: how long it takes to each subscriber. */
+/** Measures the time from a single change to each subscriber. */
 async function latencies(scratch: Scratch, subscribers: Subscribers): Promise<{ p50: number; p99: number }> {
   await sleep(500);
   const delays: number[] = [];
@@ -103,7 +103,7 @@ async function idleMilliseconds(pid: number, seconds: number): Promise<number | 
   return before === null || after === null ? null : (after - before) / 1000 / (seconds * 3);
 }
 
-/** Clients that count what they are told, and are as small as can be. */
+/** Minimal clients that count the changes they receive. */
 class Subscribers {
   readonly #sockets: WebSocket[] = [];
   #counts: number[] = [];
@@ -127,7 +127,7 @@ class Subscribers {
     this.arrivals = [];
   }
 
-  /** Resolves when each has been told of so many changes. */
+  /** Resolves when each client has received this many changes. */
   until(count: number): Promise<void> {
     const left = this.#counts.filter((each) => each < count).length;
     if (left === 0) return Promise.resolve();

@@ -1,4 +1,4 @@
-// What it costs to wait: nobody asks whether something has happened.
+// Benchmarks idle subscriptions: nothing polls for changes.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { startOurs } from "../comparison/ours.ts";
@@ -8,11 +8,11 @@ import { type Scratch, startScratch } from "../measuring/scratch.ts";
 import { joinNews, NEWS } from "./news.ts";
 
 const SUBSCRIBERS = 100;
-/** What began with a join is over by then. */
+/** The time after which the effects of the joins have ended. */
 const SETTLING_MS = 5_000;
 const MINUTE_MS = 60_000;
 
-/** Seconds of processor time in a minute. */
+/** The processor time in seconds per minute. */
 type Cost = { readonly service: number; readonly postgres: number };
 
 export async function benchIdle({ print }: BenchOptions): Promise<object> {

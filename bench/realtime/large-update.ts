@@ -1,4 +1,4 @@
-// Much at once: one transaction that changes a whole table, while some listen and one of them reads slowly.
+// Benchmarks one transaction that changes a whole table, while clients listen and one of them reads slowly.
 
 import type { WebSocket } from "ws";
 import { startOurs } from "../comparison/ours.ts";
@@ -15,10 +15,10 @@ const SIZES: readonly Size[] = [
   { rows: 100_000, subscribers: 50, callers: 5 },
   { rows: 2_000, subscribers: 1_000, callers: 1_000 },
 ];
-/** When the others have been told of this part, one that has read nothing so far reads on. */
+/** The part that other clients have received when the client that has read nothing so far reads on. */
 const PAUSE = 1 / 3;
 
-/** `…,"errors":null,"position":"0/16B3748.2@5f0c2a91"}}]` */
+/** Matches the end of `…,"errors":null,"position":"0/16B3748.2@5f0c2a91"}}]`. */
 const INDEX = /"errors":null,"position":"[^"]*\.(\d+)@[^"]*"\}\}\]$/;
 const LONGEST_END = 70;
 
@@ -77,7 +77,7 @@ async function measure({ rows, subscribers, callers }: Size, print: BenchOptions
   }
 }
 
-/** Resolves when all have come, and rejects when one is missing or comes twice. */
+/** Resolves when all changes have arrived, and rejects if one is missing or arrives twice. */
 function readInOrder(socket: WebSocket, rows: number, onPause: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     let next = 0;
@@ -90,7 +90,7 @@ function readInOrder(socket: WebSocket, rows: number, onPause: () => void): Prom
   });
 }
 
-/** All that it is told of, and the code with which it is closed before that; null: it is not. */
+/** Counts the received changes; `code` is the code with which the socket was closed before the end, or null. */
 function readToEnd(socket: WebSocket, rows: number): Promise<{ readonly code: number | null; readonly told: number }> {
   return new Promise((resolve, reject) => {
     let told = 0;
@@ -102,7 +102,7 @@ function readToEnd(socket: WebSocket, rows: number): Promise<{ readonly code: nu
   });
 }
 
-/** Gives the number of each change in its transaction. */
+/** Calls back with the number of each change in its transaction. */
 function onChange(socket: WebSocket, take: (index: number) => void): void {
   socket.on("message", (data: Buffer) => {
     const index = INDEX.exec(data.toString("latin1", Math.max(0, data.length - LONGEST_END)))?.[1];

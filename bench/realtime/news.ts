@@ -2,7 +2,7 @@ import type { WebSocket } from "ws";
 import { signClaims } from "../comparison/sign-claims.ts";
 import { subscribe } from "./subscriber.ts";
 
-/** A table with a policy that has to be asked who sees a row. */
+/** A table with a policy that decides who sees a row. */
 export const NEWS = `
   create role anon;
   create role authenticated;
@@ -19,7 +19,7 @@ export const NEWS = `
   grant select on news to anon, authenticated;
   create publication supabase_realtime for table news`;
 
-/** A client that is subscribed to all changes of the table. */
+/** Opens a client that subscribes to all changes of the table. */
 export function joinNews(base: URL, caller: number): Promise<WebSocket> {
   return subscribe(base, signClaims({ role: "authenticated", sub: String(caller) }), { table: "news" });
 }

@@ -1,4 +1,4 @@
-// How soon honest subscribers are sent changes beside others whose filters take for ever.
+// Measures the delay of changes for honest subscribers beside others whose filters take for ever.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
@@ -10,7 +10,7 @@ import { type Scratch, startScratch } from "../measuring/scratch.ts";
 import { NEWS } from "./news.ts";
 import { subscribe } from "./subscriber.ts";
 
-/** Of both tables everybody may read every row. */
+/** The tables, of which everybody may read every row. */
 const ESSAYS = `
   create table flashes (id bigint generated always as identity primary key, word text not null, price numeric not null);
   create table essays (id bigint generated always as identity primary key, body text not null);
@@ -26,7 +26,7 @@ const INSERT = `
 const HOSTILE = [0, 5, 50];
 const PAUSE_MS = 50;
 const REJOIN_PAUSE_MS = 250;
-/** Two without a filter, one whose filter only Postgres can apply, and one with a pattern. */
+/** Two subscribers without a filter, one whose filter only Postgres can apply, and one with a pattern. */
 const HONEST: readonly { readonly name: string; readonly filter?: string }[] = [
   { name: "no filter" },
   { name: "price=gt.5", filter: "price=gt.5" },
@@ -96,7 +96,7 @@ async function measure(scratch: Scratch, base: URL, seconds: number): Promise<Re
   return delays;
 }
 
-/** Each comes again when it is refused or ended, with another pattern. */
+/** Starts hostile subscribers; each returns with another pattern when it is refused or ended. */
 function startHostile(base: URL, kind: "anonymous" | "signed-in", sockets: number) {
   let isOver = false;
   let joins = 0;
@@ -112,7 +112,7 @@ function startHostile(base: URL, kind: "anonymous" | "signed-in", sockets: numbe
         await new Promise((resolve) => socket.once("close", resolve));
         open.delete(socket);
       } catch {
-        // Refused: others may not be.
+        // This subscriber was refused; others may not be.
       }
       await sleep(REJOIN_PAUSE_MS);
     }

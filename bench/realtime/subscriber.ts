@@ -7,7 +7,7 @@ const LONGEST_HANDSHAKE_MS = 30_000;
 
 type Changes = { readonly table: string; readonly filter?: string };
 
-/** A client that is sent all changes of a table, or those that a filter lets through, from now on. */
+/** Opens a client that receives all changes of a table, or those that match a filter, from now on. */
 export async function subscribe(base: URL, token: string, changes: Changes): Promise<WebSocket> {
   const socket = await openSocket(base, token);
   const subscribed = Promise.withResolvers<void>();
@@ -26,13 +26,13 @@ export async function subscribe(base: URL, token: string, changes: Changes): Pro
   });
   socket.off("message", hear);
   socket.off("close", end);
-  // Whoever says nothing for a minute is cut off.
+  // The service closes a socket that is silent for a minute.
   const beat = setInterval(() => socket.readyState === WebSocket.OPEN && socket.send(HEARTBEAT), HEARTBEAT_MS).unref();
   socket.once("close", () => clearInterval(beat));
   return socket;
 }
 
-/** With the second version of the protocol. */
+/** Opens a socket with the second version of the protocol. */
 export async function openSocket({ host }: URL, token: string): Promise<WebSocket> {
   const url = `ws://${host}/realtime/v1/websocket?vsn=2.0.0&apikey=${token}`;
   const socket = new WebSocket(url, { perMessageDeflate: false, handshakeTimeout: LONGEST_HANDSHAKE_MS });

@@ -4,13 +4,13 @@ import { CALLER } from "../measuring/schema.ts";
 import type { Scratch } from "../measuring/scratch.ts";
 import { eventOf } from "./works.ts";
 
-/** The table that bulk inserts go to, but for row-level security, with which COPY refuses to work (0A000). */
+/** A copy of the table for bulk inserts without row-level security, with which COPY fails (0A000). */
 const UNGUARDED = `
   create table events_unguarded (like events including all);
   grant insert on events_unguarded to authenticated;
 `;
 
-/** What bulk loads are measured by: COPY from a client who has the text ready, as the same caller, each in a transaction of its own. */
+/** Starts the measure of bulk loads: COPY of a prepared text as the same caller, each in a separate transaction. */
 export async function startCopier(scratch: Scratch): Promise<AsyncDisposable & Copier> {
   await scratch.execute(UNGUARDED);
   const client = new pg.Client({ connectionString: scratch.url("authenticator") });
@@ -40,7 +40,7 @@ function textOf(rows: number): Buffer {
 
 type CopyConnection = pg.Connection & { sendCopyFromChunk(chunk: Buffer): void; endCopyFrom(): void };
 
-/** pg hands its connection to whatever has these methods. */
+/** pg passes its connection to an object with these methods. */
 function copy(client: pg.Client, data: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     client.query({

@@ -14,7 +14,7 @@ export type Export = {
   readonly megabytes: number;
   readonly firstByteMilliseconds: number;
   readonly seconds: number;
-  /** By how much the server's memory grew at most meanwhile; null without /proc. */
+  /** The maximum growth of the server's memory during the export; null without /proc. */
   readonly grownMebibytes: number | null;
 };
 
@@ -34,10 +34,10 @@ export const READINGS = `
   grant select on readings to authenticated;
 `;
 
-/** The others would hold it all several times over. */
+/** The servers that can export this much; the others would hold all of it in memory several times. */
 export const EXPORTERS: readonly string[] = [OURS, POSTGREST];
 
-/** All rows of a caller in one response, read as fast as they come. */
+/** Exports all rows of a caller in one response, read as fast as they arrive. */
 export async function exportAll({ base, pid }: MeasuredServer, table = "readings"): Promise<Export> {
   const before = await residentMebibytes(pid);
   let most = before;

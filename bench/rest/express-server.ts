@@ -1,6 +1,6 @@
-// What a competent engineer writes by hand with Express and pg: a pool, one transaction per request with the caller's role
-// and claims set for the policies, JSON made by Express. With PREPARED each statement has a name, by which pg prepares it:
-// few think of that, and it is worth a lot.
+// A handwritten server with Express and pg, as a competent engineer writes it: a pool, one transaction per request with the caller's
+// role and claims set for the policies, and JSON made by Express. With PREPARED each statement has a name, so pg prepares it:
+// few engineers do that, although it makes the server much faster.
 
 import { createSecretKey } from "node:crypto";
 import express, { type Request, type Response } from "express";

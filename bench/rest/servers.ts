@@ -19,7 +19,7 @@ export const PGX = "Go + pgx";
 const BUN_BINARY = peerPackage("bun/bin/bun.exe");
 const PGX_BINARY = peerPackage(".bin/pgx-server");
 
-/** All of them on one Postgres, with the same roles, tokens and policies; none writes a line for a request that went well. */
+/** The servers. All use one Postgres, with the same roles, tokens and policies; none logs successful requests. */
 export const SERVERS: readonly ServerLauncher[] = [
   {
     name: OURS,
@@ -56,7 +56,7 @@ export const SERVERS: readonly ServerLauncher[] = [
       startPeer(scratch, {
         name: LITE,
         file: "peers/lite.mjs",
-        // It becomes the callers' roles from a superuser, as its documentation has it.
+        // The server switches to the callers' roles from a superuser, as its documentation describes.
         role: "postgres",
         dialect: "tables",
         prefix: "/rest/v1/",

@@ -1,4 +1,4 @@
-// A PATCH that gives 1,000 rows their own values, beside the UPDATE that somebody would write.
+// Benchmarks a PATCH that gives 1,000 rows their own values, beside a handwritten UPDATE.
 
 import { Agent, request } from "node:http";
 import pg from "pg";
@@ -15,7 +15,7 @@ const LEAST = 0.6;
 type UpdateByKey = { readonly ratio: number; readonly rowsPerSecond: number };
 type RunUpdate = (n: number) => Promise<unknown>;
 
-/** In turn, so that both meet the same table. */
+/** Measures both in turn, so that both update the same table. */
 export async function measureUpdatesByKey(
   scratch: Scratch,
   server: MeasuredServer,

@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
 
-/** What clients do all day, each done whole: what it opens it closes, what it writes it deletes. */
+/** A complete activity of a client: it closes what it opens, and deletes what it writes. */
 export type Activity = { readonly name: string; readonly share: number; run(client: Client): Promise<void> };
 
 export type Client = {
-  /** Of the service, without a slash at its end. */
+  /** The URL of the service, without a slash at its end. */
   readonly url: string;
   readonly apiKey: string;
-  /** Of a user who may write. */
+  /** The token of a user who may write. */
   readonly token: string;
   readonly credentials: { readonly username: string; readonly password: string };
 };
@@ -50,7 +50,7 @@ async function subscribe(client: Client): Promise<void> {
   await heard((message) => message.type === "connection_ack");
   socket.send(JSON.stringify({ id: "1", type: "subscribe", payload: { query: SUBSCRIPTION } }));
   const delivered = heard((message) => message.type === "next" && message.id === "1").then(() => true);
-  // The protocol has no message for a subscription that is in effect, so an article created too early is not delivered.
+  // The protocol has no message that a subscription is in effect, so an article that is created too early is not delivered.
   for (let isDelivered = false; !isDelivered; ) {
     const id = await create(client);
     isDelivered = await Promise.race([delivered, sleep(1000, false)]);
@@ -77,7 +77,7 @@ async function follow(client: Client): Promise<void> {
 // biome-ignore lint/suspicious/noExplicitAny: what the server says is what its protocol says.
 type Message = any;
 
-/** Waits for a message, of those that have come or will. */
+/** Waits for a message among those that have arrived or will arrive. */
 function hearing(socket: WebSocket): (isWanted: (message: Message) => boolean) => Promise<void> {
   const messages: Message[] = [];
   let news = Promise.withResolvers<void>();

@@ -12,14 +12,14 @@ const ROOT = join(import.meta.dirname, "../..");
 const CLIENTS = 4;
 const SAMPLES = 60;
 const SHORTEST_PAUSE_MS = 500;
-/** Of the samples; while caches fill and code is compiled, memory grows. */
+/** The part of the samples in which caches fill and code is compiled, so that memory grows. */
 const WARM_UP = 1 / 3;
 const MAX_GROWN = 25;
 const PASSWORD = "Tangerine-Boat-7";
 
 export type Sample = {
   readonly seconds: number;
-  /** Activities done so far. */
+  /** The number of completed activities. */
   readonly done: number;
   readonly heapBytes: number;
   readonly memory: ProcessMemory;
@@ -29,26 +29,26 @@ export type Sample = {
 
 export type Course = {
   readonly done: number;
-  /** What failed, with how often. */
+  /** The failures, with their number. */
   readonly failures: Readonly<Record<string, number>>;
   readonly samples: readonly Sample[];
-  /** Of the heap after a full collection, without the warm-up. */
+  /** The growth of the heap after a full collection, without the warm-up. */
   readonly mebibytesPerHour: number;
   readonly bytesPerActivity: number;
-  /** Two standard errors of that: with so much less it would be as likely as one in forty. */
+  /** Two standard errors of the growth: a value that is lower by this much has a probability of one in forty. */
   readonly bytesPerActivityError: number;
-  /** What there is more of at the end than after the warm-up, the largest first; empty without snapshots. */
+  /** The objects with a larger number at the end than after the warm-up, the largest first; empty without snapshots. */
   readonly grown: readonly GrownObjects[];
 };
 
 export type GrownObjects = { readonly name: string; readonly count: number; readonly bytes: number };
 
 export type SoakOptions = {
-  /** At least so many activities. */
+  /** The minimum number of activities. */
   readonly activities?: number;
   /** The part of the time in which each client is busy. */
   readonly load?: number;
-  /** Compares snapshots of the heap, which take memory themselves. */
+  /** True if snapshots of the heap are compared; they take memory themselves. */
   readonly hasSnapshots?: boolean;
 };
 
@@ -57,7 +57,7 @@ export type Soak = AsyncDisposable & {
   run(seconds: number, options?: SoakOptions): Promise<Course>;
 };
 
-/** The service on a cluster of its own, with clients who do all that clients do. */
+/** Starts the service on its own cluster, with clients that do all activities. */
 export async function openSoak(): Promise<Soak> {
   await using opened = new AsyncDisposableStack();
   const scratch = opened.use(await startContent());
@@ -158,7 +158,7 @@ function grownObjects(before: HeapObjects, after: HeapObjects): GrownObjects[] {
     .slice(0, MAX_GROWN);
 }
 
-/** Each activity as often as its share says, spread out. */
+/** The activities, each as often as its share, spread evenly. */
 const TURNS: readonly Activity[] = ACTIVITIES.flatMap((activity) =>
   Array.from({ length: activity.share }, (_, index) => ({ activity, place: (index + 0.5) / activity.share })),
 )
@@ -185,11 +185,11 @@ async function signUp(url: string): Promise<Client> {
 export type Point = { readonly x: number; readonly y: number };
 export type Line = {
   readonly slope: number;
-  /** The standard error of the slope: two of them to either side hold the truth nineteen times of twenty. */
+  /** The standard error of the slope: the true value is within two of them with a probability of 95 %. */
   readonly error: number;
 };
 
-/** The straight line that misses the points by the least squares. */
+/** Fits a straight line by least squares. */
 export function lineThrough(points: readonly Point[]): Line {
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const middle = { x: mean(points.map(({ x }) => x)), y: mean(points.map(({ y }) => y)) };

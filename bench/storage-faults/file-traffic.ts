@@ -4,13 +4,13 @@ import { signClaims } from "../comparison/sign-claims.ts";
 
 export const BUCKET = "kept";
 
-/** What a name may have: digests of contents, or null for nothing. Several, after a request whose outcome is unknown. */
+/** The possible contents of a name: digests, or null for no file. Several after a request whose outcome is unknown. */
 type Possible = ReadonlySet<string | null>;
 
 export type FileTraffic = {
   readonly acknowledged: () => number;
   readonly unknown: () => number;
-  /** What was read and cannot be. */
+  /** Descriptions of reads that returned impossible contents. */
   readonly wrong: readonly string[];
   stop(): Promise<void>;
   /** Reads every name again. */
@@ -21,11 +21,11 @@ const NAMES = 6;
 const LARGE_BYTES = 3_000_000;
 const SMALL_BYTES = 40_000;
 const ATTEMPT_MS = 20_000;
-/** A statement that the killed service has sent may run a moment later. */
+/** The time in which a statement of the killed service may still run. */
 const SETTLE_MS = 400;
 const HEADERS = { authorization: `Bearer ${signClaims({ role: "service_role" })}`, "x-upsert": "true" };
 
-/** Clients that upload, move, copy and delete; each knows what its own names must have. */
+/** Starts clients that upload, move, copy and delete; each knows the possible contents of its own names. */
 export function startFileTraffic(urls: () => readonly string[], clients: number): FileTraffic {
   const state = { acknowledged: 0, unknown: 0, wrong: [] as string[], isOver: false };
   const all = Array.from({ length: clients }, (_, number) => new FileClient(`c${number}`, urls, state));
@@ -85,7 +85,7 @@ class FileClient {
     return this.#known.get(name) ?? new Set([null]);
   }
 
-  /** What the name has after a request that was done, refused, or either. */
+  /** Records the contents of the names after a request that succeeded, was refused, or may have done either. */
   async #settle(outcome: Outcome, done: Readonly<Record<string, Possible>>): Promise<void> {
     if (outcome && outcome.status < 300) {
       this.#state.acknowledged++;
@@ -104,7 +104,7 @@ class FileClient {
     await this.#settle(outcome, { [name]: new Set([digestOf(content)]) });
   }
 
-  /** By TUS, in one request or two. */
+  /** Uploads by TUS, in one request or two. */
   async #resume(name: string): Promise<void> {
     const content = someContent();
     const half = Math.random() < 0.5 ? content.length : Math.floor(content.length / 2);
@@ -140,7 +140,7 @@ class FileClient {
     await this.#settle(outcome, { [to]: contents, ...(kind === "move" && { [from]: new Set([null]) }) });
   }
 
-  /** False if the service does not answer. */
+  /** Reads a name and checks its contents. Returns false if the service does not respond. */
   async #read(name: string): Promise<boolean> {
     const outcome = await this.#send("GET", `/object/${BUCKET}/${name}`);
     if (!outcome || outcome.status >= 500) return false;
@@ -154,7 +154,7 @@ class FileClient {
     return true;
   }
 
-  /** Null: the connection was lost. */
+  /** Sends a request; null if the connection was lost. */
   async #send(
     method: string,
     path: string,
@@ -173,21 +173,21 @@ class FileClient {
       this.#location = response.headers.get("location") ?? "";
       return { status: statusOf(response), body: Buffer.from(await response.arrayBuffer()) };
     } catch {
-      // Between two services.
+      // Waits while one service ends and another starts.
       await sleep(20);
       return null;
     }
   }
 }
 
-/** Errors of the storage interface are 400; only its body says which. A lost response may have been 5xx. */
+/** Returns the status. Errors of the storage interface have status 400, and only the body distinguishes them. */
 function statusOf({ status }: Response): number {
   return status;
 }
 
 function someContent(): Buffer {
   const bytes = Math.random() < 0.1 ? LARGE_BYTES : SMALL_BYTES;
-  // Some of them are equal, so that contents are shared, released and named again.
+  // Some contents are equal, so that files are shared, released and named again.
   return Math.random() < 0.3
     ? Buffer.alloc(1000, String(Math.floor(Math.random() * 5)))
     : randomBytes(1 + Math.floor(Math.random() * bytes));

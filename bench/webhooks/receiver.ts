@@ -1,4 +1,4 @@
-// A receiver of webhooks in a process of its own. It answers every request, and checks that the numbers of a key never skip one.
+// A receiver of webhooks in a separate process. It responds to every request, and checks that no number of a key is skipped.
 
 import { createServer } from "node:http";
 

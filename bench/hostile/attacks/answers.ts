@@ -1,4 +1,4 @@
-// GraphQL's largest answers, many at once: rows, of each one column under 300 names.
+// Requests many of GraphQL's largest responses at once: rows with one column under 300 names each.
 
 import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";
@@ -6,7 +6,7 @@ import { JSON_TYPE } from "../callers.ts";
 
 const AT_ONCE = 40;
 const ALIASES = Array.from({ length: 300 }, (_, index) => `a${index}: content`).join(" ");
-/** As many rows as there are, and as many as are sent. */
+/** Requests for all rows, and for as many as one response contains. */
 const BODIES = [600, 50].map((first) =>
   JSON.stringify({ query: `{ articles(first: ${first}) { edges { node { ${ALIASES} } } } }` }),
 );

@@ -1,11 +1,11 @@
 import type { VictimOptions } from "../service.ts";
 
 type Definition = {
-  /** For people: what is done. */
+  /** A description of the attack for users. */
   readonly what: string;
-  /** The services that it has for itself, besides the one that honest callers use. */
+  /** The services that only this attack uses, besides the one of the honest callers. */
   readonly victims?: readonly VictimOptions[];
-  /** Comes when the others are over, and honest callers are not measured beside it. */
+  /** True if the attack runs after the others, and honest callers are not measured beside it. */
   readonly isApart?: boolean;
 };
 

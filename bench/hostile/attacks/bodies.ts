@@ -1,4 +1,4 @@
-// Bodies of which the last byte never comes.
+// Sends bodies whose last byte never comes.
 
 import { connect } from "node:net";
 import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";
@@ -22,7 +22,7 @@ export const attack: Attack = async (target) => {
   return outcomes.result;
 };
 
-/** Resolves with how it ended: the status of an answer, `closed`, or `held` until it was time to stop. */
+/** Resolves with the outcome: the status of a response, `closed`, or `held` until the end time. */
 function hold({ hostname, port, pathname }: URL, until: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);

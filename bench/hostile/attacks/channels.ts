@@ -1,4 +1,4 @@
-// Joins of channels that have the service keep as much as they may.
+// Joins channels that make the service keep as much as allowed.
 
 import { once } from "node:events";
 import { WebSocket } from "ws";
@@ -8,7 +8,7 @@ import { ANON_KEY } from "../callers.ts";
 
 const SOCKETS = 20;
 const CHANNELS = 100;
-/** More than a join may have, and nearly as much as it may. */
+/** Lengths above the limit of a join, and slightly below it. */
 const LENGTHS = [250_000, 60_000];
 
 const PAYLOADS = LENGTHS.flatMap((length) => {
@@ -33,7 +33,7 @@ export const attack: Attack = async (target) => {
   return outcomes.result;
 };
 
-/** Resolves when the service has closed the socket, or it is time to stop. */
+/** Resolves when the service has closed the socket, or at the end time. */
 async function joinMany(base: URL, index: number, until: number, outcomes: Outcomes): Promise<void> {
   const socket = await openSocket(base, ANON_KEY);
   socket.on("message", (data: Buffer) => {

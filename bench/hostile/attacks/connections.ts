@@ -1,4 +1,4 @@
-// Many connections: those that begin a request and never end it, those that say nothing, and those that come and go.
+// Opens many connections: unfinished requests, silent connections, and short ones.
 
 import { connect } from "node:net";
 import { ask } from "../ask.ts";

@@ -1,4 +1,4 @@
-// Changes of the schema, one after another: tables, columns, policies, functions and grants, each of which ends what was planned before it.
+// Changes the schema continuously: tables, columns, policies, functions and grants, each of which invalidates all earlier plans.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -6,12 +6,12 @@ import { ask } from "../ask.ts";
 import { type Attack, Outcomes, repeat, type Target } from "../attack.ts";
 import { credentials, HONEST_TOKEN } from "../callers.ts";
 
-/** About nine changes a second. */
+/** The pause results in about nine changes a second. */
 const PAUSE_MS = 100;
 const KEPT_TABLES = 10;
 const SERVED_WITHIN_MS = 10_000;
 
-/** What is done to each table in turn. */
+/** The changes of each table, in turn. */
 const CHANGES: readonly ((table: string) => string)[] = [
   (table) => `create table ${table} (id bigint primary key, note text)`,
   (table) => `grant select on ${table} to anon, authenticated`,
@@ -54,7 +54,7 @@ export const attack: Attack = async (target) => {
   return outcomes.result;
 };
 
-/** Milliseconds; null where it is not served in time. */
+/** Returns the milliseconds until the table is served; null if it takes too long. */
 async function servedAfter({ url }: Target, table: string): Promise<number | null> {
   const since = performance.now();
   while (performance.now() - since < SERVED_WITHIN_MS) {

@@ -1,4 +1,4 @@
-// GraphQL documents that take long to read and to plan, and variables that take long to parse; no two of them are the same.
+// Sends GraphQL documents that take long to parse and plan, and variables that take long to parse; each is different.
 
 import { WebSocket } from "ws";
 import { ask } from "../ask.ts";
@@ -13,7 +13,7 @@ const NUMBERS = Array.from({ length: 45_000 }, (_, index) => index);
 
 type Operation = { readonly query: string; readonly variables?: object };
 
-/** Each is given a text that no other has had. */
+/** The operations; each gets a text that no other has had. */
 const OPERATIONS: readonly ((salt: string) => Operation)[] = [
   (salt) => ({ query: `{ articles(first: 1) { edges { node { ${names(salt, 900, ": content")} } } } }` }),
   (salt) => ({ query: `{ ${names(salt, 150, ": articles(first: 1) { edges { node { id author { name } } } }")} }` }),
@@ -36,7 +36,7 @@ export const attack: Attack = async (target) => {
   return outcomes.result;
 };
 
-/** Resolves when the socket has ended, or it is time to stop. */
+/** Resolves when the socket has ended, or at the end time. */
 async function talk({ url, until }: Target, outcomes: Outcomes): Promise<void> {
   const socket = new WebSocket(`${url.replace("http", "ws")}/graphql`, "graphql-transport-ws");
   const stop = setTimeout(() => socket.terminate(), Math.max(0, until - Date.now()));

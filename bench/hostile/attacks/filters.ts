@@ -1,4 +1,4 @@
-// Regular expressions without an end as filters of anonymous subscribers.
+// Subscribes anonymously with filters that are regular expressions without an end.
 
 import { subscribe } from "../../realtime/subscriber.ts";
 import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";
@@ -16,7 +16,7 @@ export const attack: Attack = async (target) => {
       const stop = setTimeout(() => socket.terminate(), Math.max(0, target.until - Date.now()));
       socket.on("message", (data: Buffer) => {
         if (data.includes('"is_public":false')) outcomes.fault("a row that no stranger may see");
-        // The service has taken the channel back.
+        // The service has closed the channel.
         if (data.includes('"phx_close"') || data.includes('"phx_error"')) socket.terminate();
       });
       await new Promise((resolve) => socket.once("close", resolve));

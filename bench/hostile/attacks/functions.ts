@@ -1,4 +1,4 @@
-// Unfinished bodies, slow sockets and patterns without an end, beside a caller whom functions must serve.
+// Sends unfinished bodies, uses slow sockets and endless patterns, beside a caller whom functions must serve.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -15,14 +15,14 @@ import type { FunctionSamples, HonestFunctionCalls } from "../honest-functions.t
 const LARGE_BYTES = 230 * 2 ** 20;
 const ANONYMOUS_BYTES = 2 ** 20;
 const PIECE = Buffer.alloc(64 * 1024, " ");
-/** Functions that others use: those before are attacked. */
+/** The functions of honest callers; the earlier ones are attacked. */
 const HONEST_FUNCTIONS = FUNCTION_NAMES.slice(-2);
 const ATTACKED = FUNCTION_NAMES.slice(0, -2);
 const ATTACKER_TOKEN = signClaims({ sub: "2", role: "authenticated" });
-/** A function that nobody has called for a while starts first. */
+/** The limit includes the start of a function that nobody has called for a while. */
 const LONGEST_P99_MS = 2_000;
 
-/** In a session of its own, begun before this process gives way to others. */
+/** The process has its own session, which starts before this process lowers its priority. */
 const honest = fork(join(import.meta.dirname, "../honest-functions.ts"), { serialization: "advanced", detached: true });
 
 type Sending = { readonly authorization: string; readonly length: number; readonly sent: number };
@@ -33,19 +33,19 @@ export const attack: Attack = async (target) => {
   const token = `Bearer ${ATTACKER_TOKEN}`;
   await Promise.all([
     callHonestly(target, outcomes),
-    // Declared as 230 MB, of a stranger and of an account.
+    // These bodies are declared as 230 MB, by an anonymous caller and by a user.
     repeat(target, { times: 12, pauseMs: 250 }, async (index) => {
       const authorization = index % 2 === 0 ? key : token;
       await hold(target, outcomes, index, { authorization, length: LARGE_BYTES, sent: LARGE_BYTES - 1 });
     }),
-    // As large as they may be, without the last byte.
+    // These bodies have the maximum size, without the last byte.
     repeat(target, { times: 60, pauseMs: 250 }, (index) =>
       hold(target, outcomes, index, { authorization: key, length: ANONYMOUS_BYTES, sent: ANONYMOUS_BYTES - 1 }),
     ),
     repeat(target, { times: 12, pauseMs: 250 }, (index) =>
       hold(target, outcomes, index, { authorization: token, length: 45 * 2 ** 20, sent: 45 * 2 ** 20 - 1 }),
     ),
-    // Of two bytes.
+    // These requests send two bytes of their bodies.
     repeat(target, { times: FUNCTION_NAMES.length * 2, pauseMs: 250 }, (index) =>
       hold(target, outcomes, index, { authorization: key, length: 10, sent: 2 }),
     ),
@@ -77,7 +77,7 @@ async function statusOf(url: string, authorization: string): Promise<string> {
   }
 }
 
-/** Counts how it ended: the status of an answer, `closed`, or `held` until it was time to stop. */
+/** Counts the outcome: the status of a response, `closed`, or `held` until the end time. */
 function hold({ url, until }: Target, outcomes: Outcomes, index: number, sending: Sending): Promise<void> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-// A service of several processes, all of which are killed when they have served for a second, while others write.
+// Kills all processes of a service each time that they have served for a second, while clients write.
 
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,12 +6,12 @@ import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, type Victim } from "../attack.ts";
 import { credentials, HONEST_TOKEN, JSON_TYPE } from "../callers.ts";
 
-/** As long as a start takes on a busy machine, and not much more. */
+/** Slightly longer than a start takes on a busy machine. */
 const LONGEST_OUTAGE_MS = 10_000;
-/** Only after some kills does the service wait before it starts workers again. */
+/** The maximum number of kills: after some, the service waits before it restarts workers. */
 const MOST_KILLS = 8;
 const PROBE_EVERY_MS = 20;
-/** What is acknowledged in that time is looked for afterwards. */
+/** The time of service between kills; writes acknowledged in it are checked afterwards. */
 const SERVING_MS = 1_000;
 const WRITERS = 8;
 const WRITE_EVERY_MS = 10;
@@ -42,7 +42,7 @@ export const attack: Attack = async ({ victims: [victim] }) => {
   return outcomes.result;
 };
 
-/** For how many milliseconds nobody served, each time. */
+/** Returns the duration of each outage in milliseconds. */
 async function killAgainAndAgain(victim: Victim, outcomes: Outcomes): Promise<number[]> {
   const outages: number[] = [];
   for (let kills = 0; kills < MOST_KILLS; ) {
@@ -78,7 +78,7 @@ async function untilServed({ url }: Victim, latest: number): Promise<void> {
   }
 }
 
-/** Rows that are written all the while, each with a number below zero that no other has, and each once. */
+/** Writes rows continuously, each once, with a unique number below zero. */
 class Writes {
   readonly #url: string;
   readonly #outcomes: Outcomes;
@@ -98,10 +98,10 @@ class Writes {
     await this.#writers;
   }
 
-  /** What has become of those that were acknowledged. */
+  /** Compares the acknowledged writes with the table. */
   async compare(): Promise<{ readonly acknowledged: number; readonly lost: number; readonly twice: number }> {
     const times = new Map<number, number>();
-    // An answer is kept in part only: there are no more than a few hundred numbers in one.
+    // The client keeps only a part of a response, so a page has at most a hundred numbers.
     for (let before = 0; ; ) {
       const page = await ask(`${this.#url}?select=ref&ref=lt.${before}&order=ref.desc&limit=100`, { headers: KEY });
       const rows = JSON.parse(page.text) as readonly { readonly ref: number }[];

@@ -1,4 +1,4 @@
-// 1,000 strangers who open ever more shapes under a policy, while the table of memberships that it reads changes 1,000 times a second.
+// 1,000 callers open ever more shapes under a policy, while the memberships that the policy reads change 1,000 times a second.
 
 import pg from "pg";
 import { signClaims } from "../../comparison/sign-claims.ts";
@@ -8,10 +8,10 @@ import { credentials } from "../callers.ts";
 import { ROOMS } from "../schema.ts";
 
 const STRANGERS = 1_000;
-/** Those that ask at one time. */
+/** The number of concurrent requests. */
 const ASKING = 40;
 const CHANGES_AT_ONCE = 100;
-/** The letters of the room without members are for nobody. */
+/** The letters of the room without members, which nobody may read. */
 const FOREIGN = `"body":"of room ${ROOMS}"`;
 
 export const attack: Attack = async (target) => {
@@ -21,7 +21,7 @@ export const attack: Attack = async (target) => {
     changeMemberships(target, outcomes),
     repeat(target, { times: ASKING, pauseMs: 5 }, async () => {
       const number = opened++;
-      // A condition that no shape of this caller has had.
+      // The condition is one that no shape of this caller has had.
       const path = `v1/shape?table=letters&offset=-1&where=id>${-Math.floor(number / STRANGERS)}`;
       const token = signClaims({ sub: strangerOf(number), role: "authenticated" });
       const asked = ask(`${target.url}/${path}`, { headers: credentials(token) });
@@ -35,7 +35,7 @@ export const attack: Attack = async (target) => {
   return outcomes.result;
 };
 
-/** The strangers move from room to room. The database does it, whose processes have the usual priority. */
+/** Moves the callers from room to room. The database does this, since its processes have the usual priority. */
 async function changeMemberships({ ownerUrl, until }: Target, outcomes: Outcomes): Promise<void> {
   const owner = new pg.Client({ connectionString: ownerUrl });
   await owner.connect();

@@ -1,4 +1,4 @@
-// Bodies that take long to read.
+// Sends bodies that take long to parse.
 
 import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";
@@ -14,7 +14,7 @@ const SENDERS = [
   { headers: credentials(HONEST_TOKEN), bytes: 10 * 2 ** 20 },
 ];
 
-/** A body of so many bytes at most: the start, as many pieces as there is room for, and the end. */
+/** A body up to the maximum size: the start, as many repetitions of the piece as fit, and the end. */
 type Bomb = { readonly path: string; readonly type: string; readonly body: readonly [string, string, string] };
 
 const json = "application/json";
@@ -28,7 +28,7 @@ const BOMBS: readonly Bomb[] = [
   ),
   { path: "/graphql", type: json, body: ['{"query":"{a}","variables":{"a":[', "[],", "[]]}}"] },
   { path: "/graphql", type: json, body: ['{"query":"', "{a ", '"}'] },
-  // The quote at the end makes it no CSV, so that no row is written.
+  // The quote at the end makes it invalid CSV, so no row is written.
   { path: "/rest/v1/marks", type: "text/csv", body: ["note\n", "a\n", '"'] },
   { path: "/rest/v1/marks", type: "text/csv", body: ["note,ref\n", ",\n", '"'] },
   ...["/rest/v1/marks", "/auth/login"].map((path) => ({

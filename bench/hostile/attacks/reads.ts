@@ -1,4 +1,4 @@
-// Anonymous readers whose one regular expression has no end.
+// Reads anonymously with one regular expression that has no end.
 
 import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";

@@ -1,4 +1,4 @@
-// Anonymous reads of /rest/v1 whose text no request had before, so that each is parsed, planned and prepared anew.
+// Reads /rest/v1 anonymously with new statement texts, so that each is parsed, planned and prepared again.
 
 import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";
@@ -7,7 +7,7 @@ import { ANON_KEY } from "../callers.ts";
 const READERS = 20;
 const PAUSE_MS = 10;
 
-/** Each is given a name that no other has had. */
+/** The shapes; each gets a name that no other has had. */
 const SHAPES: readonly ((name: string) => string)[] = [
   (name) => `marks?select=id,${name}:note&limit=1`,
   (name) => `marks?select=${list(100, (n) => `${name}_${n}:note`)}&limit=1`,

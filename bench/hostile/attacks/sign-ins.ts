@@ -1,5 +1,5 @@
-// Sign-ins of one address, with right passwords, which are not counted as attempts, and with wrong ones, and sign-ins from ever new
-// addresses. Others sign in beside them.
+// Signs in from one address with right passwords, which do not count as attempts, and with wrong ones, and from ever new
+// addresses. Honest callers sign in meanwhile.
 
 import { fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -18,7 +18,7 @@ const LONGEST_P99_MS = 1_000;
 const WRONG_PASSWORD = "Another-Boat-8";
 const FLOOD_ADDRESS = "192.0.2.1";
 
-/** In a session of its own, begun before this process gives way to others. */
+/** The process has its own session, which starts before this process lowers its priority. */
 const honest = fork(join(import.meta.dirname, "../honest-sign-ins.ts"), { serialization: "advanced", detached: true });
 
 export const attack: Attack = async (target) => {

@@ -1,12 +1,12 @@
-// Log lines that nobody takes: a full device, and a full pipe.
+// Causes log lines that nobody reads: on a full device, and in a full pipe.
 
 import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";
 
-/** Of each service at a time. */
+/** The number of concurrent callers of each service. */
 const CALLERS = 8;
 const LIVE_WITHIN_MS = 5_000;
-/** Each log line is as long, so that a pipe is soon full. */
+/** The path makes each log line long, so that a pipe is full soon. */
 const PATH = `/nowhere-${"x".repeat(4_000)}`;
 
 export const attack: Attack = async (target) => {
@@ -24,5 +24,5 @@ export const attack: Attack = async (target) => {
   return outcomes.result;
 };
 
-/** How the victims come, in this order. */
+/** The descriptions of the victims, in order. */
 const VICTIMS = ["on a full device", "in a pipe that nobody reads"] as const;

@@ -1,4 +1,4 @@
-// Two tenants whose numbers JavaScript takes for one, by every interface.
+// Reads as two tenants whose numbers are equal in JavaScript, through every interface.
 
 import type { WebSocket } from "ws";
 import { subscribe } from "../../realtime/subscriber.ts";
@@ -9,7 +9,7 @@ import { TENANTS } from "../schema.ts";
 
 const DOCUMENTS = "{ documents(first: 20) { edges { node { tenant } } } }";
 
-/** `"tenant":9007199254740993`, as a number or as a text. */
+/** Matches `"tenant":9007199254740993`, as a number or as a text. */
 const TENANT = /"tenant":\s*"?(\d+)/g;
 
 type Way = {
@@ -57,7 +57,7 @@ export const attack: Attack = async (target) => {
   return outcomes.result;
 };
 
-/** Resolves when the socket has ended, or it is time to stop. */
+/** Resolves when the socket has ended, or at the end time. */
 async function follow({ url, until }: Target, tenant: string, outcomes: Outcomes): Promise<void> {
   const socket: WebSocket = await subscribe(new URL(url), tenantToken(tenant), { table: "documents" });
   const stop = setTimeout(() => socket.terminate(), Math.max(0, until - Date.now()));

@@ -9,7 +9,7 @@ import { HONEST_KINDS, type HonestResult, startHonestCallers } from "../honest.t
 import { countMisplaced, startAttacked } from "../schema.ts";
 import { startVictim, startWatched } from "../service.ts";
 
-/** Programs that compile themselves while they run are faster afterwards. */
+/** The duration of the warm-up: programs with a just-in-time compiler become faster while they run. */
 const WARM_UP_SECONDS = 3;
 const SETTLE_SECONDS = 2;
 const LONGEST_APART_MS = 60_000;
@@ -20,16 +20,16 @@ export type HostileResult = {
   readonly quiet: HonestResult;
   readonly hostile: HonestResult;
   readonly attacks: Readonly<Partial<Record<AttackName, AttackResult>>>;
-  /** Rows that came to another tenant than the one who wrote them. */
+  /** The number of rows that belong to another tenant than their writer. */
   readonly misplaced: number;
-  /** Mebibytes: before the attacks, at most, and after them. */
+  /** The memory in mebibytes: before the attacks, the maximum, and after them. */
   readonly before: number | null;
   readonly peak: number;
   readonly held: number | null;
-  /** Milliseconds for which the event loop was held. */
+  /** The longest time in milliseconds for which the event loop was held. */
   readonly quietHold: number;
   readonly longestHold: number;
-  /** How the service ended; null while it runs. */
+  /** The end of the service; null while it runs. */
   readonly ending: string | null;
 };
 
@@ -38,13 +38,13 @@ export type Hostile = AsyncDisposable & {
   run(names: readonly AttackName[], seconds: number): Promise<HostileResult>;
 };
 
-/** Of each kind the run with the lower p99: what else the machine does only ever adds to it. */
+/** Returns the run with the lower p99 for each kind: other load of the machine only ever adds to it. */
 function quieterOf(one: HonestResult, other: HonestResult): HonestResult {
   const kinds = HONEST_KINDS.map((kind) => [kind, one[kind].p99 <= other[kind].p99 ? one[kind] : other[kind]]);
   return Object.fromEntries(kinds);
 }
 
-/** A database, a service and honest callers, for attacks that all come at once. */
+/** Opens a database, a service and honest callers, for attacks that run at the same time. */
 export async function openHostile(): Promise<Hostile> {
   await using opened = new AsyncDisposableStack();
   const scratch = opened.use(await startAttacked());
@@ -100,15 +100,15 @@ export async function openHostile(): Promise<Hostile> {
   };
 }
 
-/** For how long an attack may look at what it has done, with what others leave of the processors. */
+/** The time after the end in which an attack may check its results, with the processor time that others leave. */
 const GRACE_MS = 90_000;
 
 export type Attacker = Disposable & {
-  /** Once. It is ended when it does not end in time. */
+  /** Runs the attack once, and ends it if it does not end in time. */
   run(target: Target): Promise<AttackResult>;
 };
 
-/** Resolves when it is ready, in a process of its own. */
+/** Starts an attacker in a separate process; resolves when it is ready. */
 export async function startAttacker(name: AttackName): Promise<Attacker> {
   const child = fork(join(import.meta.dirname, "../attack-client.ts"), [name], {
     serialization: "advanced",

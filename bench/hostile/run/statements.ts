@@ -3,12 +3,12 @@ import { ATTACK_NAMES, type AttackName, isApart } from "../attacks/attacks.ts";
 import { HONEST_KINDS } from "../honest.ts";
 import type { HostileResult } from "./hostile.ts";
 
-/** How much longer an honest caller may wait beside one attack, and beside several at once. */
+/** The maximum factor by which an honest caller waits longer beside one attack, and beside several at once. */
 const MOST_TIMES = { alone: 5, together: 10 };
 const MOST_MEBIBYTES = 700;
 const LONGEST_HOLD_MS = 50;
 
-/** What must hold while the service is attacked, and whether it did. */
+/** Returns the statements that must hold during the attacks, with their results. */
 export function statementsOf(result: HostileResult): Statement[] {
   const { quiet, hostile, misplaced, peak, longestHold, ending } = result;
   const isAlone = ATTACK_NAMES.filter((name) => result.attacks[name] && !isApart(name)).length <= 1;
@@ -32,7 +32,7 @@ export function statementsOf(result: HostileResult): Statement[] {
   ];
 }
 
-/** What it has seen that must not be, and what it has measured. */
+/** Returns the faults that the attack has seen, and its measurements. */
 function statementsOfAttack(name: AttackName, { attacks }: HostileResult): Statement[] {
   const { faults = [], statements = [] } = attacks[name] ?? {};
   return [
