@@ -74,7 +74,7 @@ function toItem({ id, title, status, author_id, author }) {
   return item;
 }
 
-/** What has changed is told by the channel, to this window as to all others. */
+/** The channel reports each change, to this window as to all others. */
 async function change(request) {
   const { error } = await request;
   alertWith(error);
@@ -88,7 +88,7 @@ client
   .on("postgres_changes", { event: "*", schema: "public", table: "articles" }, list)
   .subscribe((status) => {
     find("#status").textContent = status === "SUBSCRIBED" ? "Live" : status;
-    // What happened before the subscription stood was not told.
+    // Events before the subscription began were not received.
     if (status === "SUBSCRIBED") list();
   });
 

@@ -22,7 +22,7 @@ export type ObjectRow = {
   readonly content: string | null;
 };
 
-/** What the service knows about a content. Members of rows that others wrote may be missing. */
+/** The metadata of a content that the service knows. Members of rows that others wrote may be missing. */
 export type ObjectMetadata = Readonly<{
   eTag?: string;
   size?: number;
