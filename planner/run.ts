@@ -148,23 +148,12 @@ function runWholeStatement(
   if (isolation === null) {
     return database.run(context, statement, { readOnly, rollback, before, signal, largeValues: "buffer" });
   }
-  let rolledBack: ResultRows | null = null;
-  const runInside = async (query: QueryInTransaction) => {
-    if (before) await query(before);
-    const result = await query(statement);
-    if (!rollback) return result;
-    await query(CHECK_CONSTRAINTS);
-    rolledBack = result;
-    throw new Error("undone on purpose");
+  const runInside = async (_: QueryInTransaction, queryTogether: QueryTogether) => {
+    const [result] = await queryTogether([{ ...statement, before }], { end: rollback ? "checked" : "commit" });
+    return result!;
   };
-  return database.transaction(context, runInside, { readOnly, isolation }).catch((error: unknown) => {
-    if (rolledBack) return rolledBack;
-    throw error;
-  });
+  return database.transaction(context, runInside, { readOnly, isolation });
 }
-
-/** Checks deferred constraints, as at commit. */
-const CHECK_CONSTRAINTS: Statement = { text: "set constraints all immediate", values: [] };
 
 /** EXPLAIN returns one row per line. */
 function readExplainLines(lines: readonly string[]): ResponseRow<string> {

@@ -213,6 +213,18 @@ describe("concurrent requests that conflict", () => {
     expectPlainError(result, { path: "/rpc/reword" });
   });
 
+  test("without one, a function with an isolation level is undone or kept as the request prefers", async () => {
+    const wordOf = async () => (await owner.query("select word from api.numbers where n = 3")).rows[0].word;
+    const before = await wordOf();
+    const undone = await clients.usual.ask("/rpc/reword", post({ n: 3, word: "ours" }));
+    expect(undone).toMatchObject({ status: 200, body: [{ n: 3, word: "ours" }] });
+    expect(await wordOf()).toBe(before);
+    const { headers, ...kept } = post({ n: 3, word: "kept" });
+    await clients.usual.ask("/rpc/reword", { ...kept, headers: { ...headers, Prefer: "tx=commit" } });
+    expect(await wordOf()).toBe("kept");
+    await owner.query("update api.numbers set word = $1 where n = 3", [before]);
+  });
+
   test("40P01: a deadlock", async () => {
     // Whichever waited first looks first whether it waits for itself; if that is not the request, it is tried again.
     for (;;) {
