@@ -361,7 +361,7 @@ export const comments = `
   from pg_description
   cross join lateral pg_identify_object(classoid, objoid, objsubid) as named
   -- What comes with every database has a lower number, but for schema public.
-  where (objoid >= 16384 or classoid = 'pg_namespace'::regclass and named.identity = 'public')
+  where (objoid >= 16384 or classoid = 'pg_namespace'::regclass and objoid = to_regnamespace('public'))
     and classoid <> 'pg_extension'::regclass
     and not exists (
       select from pg_depend as membership

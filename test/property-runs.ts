@@ -7,9 +7,9 @@ export function propertyRuns(full: number): number {
   return Math.max(1, Math.round(full * SHARE));
 }
 
-/** That share of a list, evenly spread. */
-export function shareOf<T>(list: readonly T[]): readonly T[] {
-  return evenly(SHARE, list);
+/** That share of a list, evenly spread, but not less than `least` of it. */
+export function shareOf<T>(list: readonly T[], least = 0): readonly T[] {
+  return evenly(Math.max(SHARE, least / list.length), list);
 }
 
 /** So many of a list, evenly spread. */

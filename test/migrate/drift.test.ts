@@ -5,7 +5,7 @@ import { findDrift, readDumpedSchema } from "../../migrate/drift.ts";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { driftFindings, readDrift } from "../../operations/doctor/drift-checks.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
 import { ownHistories } from "./own-histories.ts";
 
 const NOTES = `
@@ -18,6 +18,7 @@ const NOTES = `
   create view public.texts as select text from public.notes;
   grant select on public.texts to anon;
   comment on table public.notes is 'Notes.';`;
+const WITHOUT_NOTES = "drop table if exists public.notes cascade; drop function if exists public.one();";
 
 const BY_HAND = [
   "alter table public.notes add column likes int not null default 0",
@@ -80,7 +81,7 @@ describe("findDrift", () => {
   });
 
   test("does not report a function that Postgres prints differently after a restore, unless it was changed", async () => {
-    await using own = await ownHistories(["platform", "content"], { isMigrated: true });
+    await using own = await ownHistories([]);
     const body = (value: string) => `begin atomic select 'a'::text as name union all select '${value}'; end`;
     const create = (value: string) => `create or replace function public.names() returns setof text ${body(value)}`;
     await own.add("project", "names", `${create("b")};`);
@@ -116,25 +117,22 @@ describe("findDrift", () => {
 });
 
 describe("compareSchemas", () => {
-  test.each(BY_HAND)("returns SQL that reverts, and SQL that keeps: %s", async (sql) => {
-    const [changed, made] = [await cloneDatabase("empty"), await cloneDatabase("empty")];
-    try {
-      const run = (url: string, script: string) => withClient(url, (client) => client.query(script));
-      const compare = async () =>
-        compareSchemas(await readDumpedSchema(changed.ownerUrl), await readDumpedSchema(made.ownerUrl));
-      for (const { ownerUrl } of [changed, made]) await run(ownerUrl, NOTES);
-      await run(changed.ownerUrl, sql);
-      const found = await compare();
-      expect(found).not.toEqual([]);
-      for (const { undoSql: undo } of found) await run(changed.ownerUrl, undo);
-      expect(await compare()).toEqual([]);
+  const changed = useDatabase({ template: "empty" });
+  const made = useDatabase({ template: "empty" });
 
-      await run(changed.ownerUrl, sql);
-      for (const { keepSql: keep } of await compare()) await run(made.ownerUrl, keep);
-      expect(await compare()).toEqual([]);
-    } finally {
-      await changed.drop();
-      await made.drop();
-    }
+  test.each(BY_HAND)("returns SQL that reverts, and SQL that keeps: %s", async (sql) => {
+    const run = (url: string, script: string) => withClient(url, (client) => client.query(script));
+    const compare = async () =>
+      compareSchemas(await readDumpedSchema(changed.ownerUrl), await readDumpedSchema(made.ownerUrl));
+    for (const { ownerUrl } of [changed, made]) await run(ownerUrl, `${WITHOUT_NOTES}${NOTES}`);
+    await run(changed.ownerUrl, sql);
+    const found = await compare();
+    expect(found).not.toEqual([]);
+    for (const { undoSql: undo } of found) await run(changed.ownerUrl, undo);
+    expect(await compare()).toEqual([]);
+
+    await run(changed.ownerUrl, sql);
+    for (const { keepSql: keep } of await compare()) await run(made.ownerUrl, keep);
+    expect(await compare()).toEqual([]);
   });
 });

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { rehearseMigrations } from "../../migrate/rehearse.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../database.ts";
 import { useFixture } from "../fixture.ts";
 import { ownHistories } from "./own-histories.ts";
 
@@ -16,25 +14,19 @@ const SCHEMA = `
   create trigger kept before update on kept for each row execute function keep();
 `;
 const ROWS = `
-  insert into foo select i, i, 't' from generate_series(1, 20000) as i;
-  insert into kept select i, i from generate_series(1, 20000) as i;
+  insert into foo select i, i, 't' from generate_series(1, 12000) as i;
+  insert into kept select i, i from generate_series(1, 12000) as i;
   insert into small select i, i from generate_series(1, 10) as i;
   analyze;
 `;
 
 const own = useFixture(() => ownHistories([]));
 
-/** Applies the migrations to a database as if that were a copy. */
+/** Applies the migrations to the database, with new tables, as if it were a copy. */
 async function rehearse(migrations: readonly string[], withRows = true) {
-  const database = await cloneDatabase("empty");
-  try {
-    await withClient(database.ownerUrl, (client) => client.query(SCHEMA + (withRows ? ROWS : "")));
-    for (const [index, sql] of migrations.entries()) await own.write("project", `00${index + 1}0-part.sql`, sql);
-    const originalUrl = withRows ? database.ownerUrl : null;
-    return await rehearseMigrations({ ...own.settings, url: database.ownerUrl }, { originalUrl, withRows });
-  } finally {
-    await database.drop();
-  }
+  await own.rows(`drop schema public cascade; create schema public; ${SCHEMA}${withRows ? ROWS : ""}`);
+  for (const [index, sql] of migrations.entries()) await own.write("project", `00${index + 1}0-part.sql`, sql);
+  return rehearseMigrations(own.settings, { originalUrl: withRows ? own.settings.url : null, withRows });
 }
 
 const judge = async (sql: string, withRows?: boolean) =>

@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { writeMigration } from "../../../migrate/committed-migrations.ts";
+import { displayPath, writeMigration } from "../../../migrate/committed-migrations.ts";
 import { runMigrations } from "../../../migrate/migrate.ts";
 import { type MigrationWatch, watchMigrations } from "../../../migrate/watch-migrations.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
@@ -239,13 +239,13 @@ test("a committed migration that is not applied is pending, and one that was cha
 });
 
 test("the last migration says how it is undone, and is undone when its file is confirmed and nothing was changed since", async () => {
-  const other = await cloneDatabase("platform");
+  const other = await cloneDatabase("empty");
   const own = await mkdtemp(join(tmpdir(), "project-"));
   await mkdir(join(own, "committed"));
   const body =
     "create table public.notes (id int); create function public.one() returns int language sql as 'select 1';";
   const { text } = writeMigration({ previous: null, message: "notes", body });
-  const served = await serve(other, settings({ MIGRATIONS_DIR: own }));
+  const served = await serve(other, settings({ MIGRATIONS_DIR: own, BASE_SCHEMA: "none" }));
   await writeFile(join(own, "committed/000001-notes.sql"), text);
   const undo = (sent: object) => send("/undo", sent, served);
   const ownerRows = (sql: string) => rows(sql, other.ownerUrl);
@@ -279,14 +279,37 @@ test("the last migration says how it is undone, and is undone when its file is c
     await ownerRows("create or replace function public.one() returns int language sql as 'select 1'");
     expect((await undo({ confirmed_file: preview.file })).body).toMatchObject({ is_undone: true });
     expect(await ownerRows("select to_regclass('public.notes') as notes")).toEqual([{ notes: null }]);
-    const events = await ownerRows(
+    expect((await send("", undefined, served)).body.pending).toMatchObject([{ name: "000001-notes.sql" }]);
+  } finally {
+    await served.stop();
+    await other.drop();
+    await rm(own, { recursive: true });
+  }
+});
+
+test("what was tried, and that it was undone, are in the audit log", async () => {
+  const other = await cloneDatabase("platform");
+  const own = await mkdtemp(join(tmpdir(), "project-"));
+  await mkdir(join(own, "committed"));
+  const { text } = writeMigration({ previous: null, message: "notes", body: "create table public.notes ();" });
+  const file = join(own, "committed/000001-notes.sql");
+  const served = await serve(other, settings({ MIGRATIONS_DIR: own }));
+  await writeFile(file, text);
+  try {
+    const { body } = await send("/undo", {}, served);
+    expect(body.error.message).toContain("is not applied to this database");
+    await runMigrations({ name: "migrate" }, served.postgres.migrate);
+    const undone = await send("/undo", { confirmed_file: displayPath(file) }, served);
+    expect(undone.body).toMatchObject({ is_undone: true });
+    const events = await rows(
       "select event from auth.audit_log where event like 'studio.migration_und%' order by id",
+      other.ownerUrl,
     );
     expect(events.map(({ event }) => event)).toEqual([
-      ...Array(5).fill("studio.migration_undo_tried"),
+      "studio.migration_undo_tried",
+      "studio.migration_undo_tried",
       "studio.migration_undone",
     ]);
-    expect((await send("", undefined, served)).body.pending).toMatchObject([{ name: "000001-notes.sql" }]);
   } finally {
     await served.stop();
     await other.drop();

@@ -93,7 +93,6 @@ test("says which recorded requests a breaking change concerns", async () => {
   expect(breaking).not.toEqual([]);
   expect(breaking.flatMap(({ requests }: { requests: unknown[] }) => requests)).toEqual([]);
   expect(unused.code).toBe(0);
-  expect((await diff("--fail-on", "breaking")).code).toBe(3);
 
   const others = `select content_service.record_requests(array['{"interface": "graphql", "others": true}']::jsonb[], '{4}')`;
   await withClient(own.settings.url, (client) => client.query(others));

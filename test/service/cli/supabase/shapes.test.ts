@@ -1,5 +1,6 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { shareOf } from "../../../property-runs.ts";
 import { makeSupabaseProject } from "../../../supabase-template.ts";
 import { ACCESS } from "./shapes/access.ts";
 import { APPLICATIONS } from "./shapes/applications.ts";
@@ -9,7 +10,7 @@ import { ROLES } from "./shapes/roles.ts";
 import { SCHEMAS } from "./shapes/schemas.ts";
 import { SERVICES } from "./shapes/services.ts";
 import { SESSION_SHAPES } from "./shapes/sessions.ts";
-import type { ShapeCheck } from "./shapes/shape.ts";
+import type { Shape, ShapeCheck } from "./shapes/shape.ts";
 import { STARTERS } from "./shapes/starters.ts";
 import { TOOLS } from "./shapes/tools.ts";
 
@@ -31,25 +32,25 @@ async function runCheck(client: pg.Client, { as, claims = {}, sql, rows, error }
   }
 }
 
-const SHAPES = [
-  ...STARTERS,
-  ...ACCESS,
-  ...EXTENSIONS,
-  ...DUMPS,
-  ...APPLICATIONS,
-  ...SERVICES,
-  ...SCHEMAS,
-  ...SESSION_SHAPES,
-  ...ROLES,
-  ...TOOLS,
+const KINDS: readonly (readonly Shape[])[] = [
+  STARTERS,
+  ACCESS,
+  EXTENSIONS,
+  DUMPS,
+  APPLICATIONS,
+  SERVICES,
+  SCHEMAS,
+  SESSION_SHAPES,
+  ROLES,
+  TOOLS,
 ];
 
 describe("shapes of public Supabase projects", () => {
   test("are at least forty", () => {
-    expect(new Set(SHAPES.map(({ name }) => name)).size).toBeGreaterThanOrEqual(40);
+    expect(new Set(KINDS.flat().map(({ name }) => name)).size).toBeGreaterThanOrEqual(40);
   });
 
-  test.each(SHAPES)("$name", async ({ files, checks, changes = [] }) => {
+  test.each(KINDS.flatMap((shapes) => shareOf(shapes, 2)))("$name", async ({ files, checks, changes = [] }) => {
     const project = await makeSupabaseProject(files);
     const client = new pg.Client({ connectionString: project.database.ownerUrl });
     try {
