@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import type { Result } from "axe-core";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
+import { propertyRuns } from "./property-runs.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -14,9 +16,32 @@ const RUN_AXE = `{
 }`;
 
 /** A phone and a large screen, in both colour schemes. */
-export const LAYOUTS = [390, 1400].flatMap((width) =>
+const LAYOUTS = [390, 1400].flatMap((width) =>
   (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme })),
 );
+
+/** Unless all runs are made, two that differ in width and in colours. Half of all names have the phone in the dark. */
+export function layoutsOf(name: string): typeof LAYOUTS {
+  if (propertyRuns(LAYOUTS.length) === LAYOUTS.length) return LAYOUTS;
+  const isDarkOnPhones = name.length % 2 === 0;
+  return LAYOUTS.filter(({ width, colorScheme }) => (width < 1_000 === (colorScheme === "dark")) === isDarkOnPhones);
+}
+
+/**
+ * In the layouts of that name, one after the other: the pages adapt by styles alone, so they need not be loaded again. For whoever wants to look
+ * at them, SCREENSHOTS names a folder.
+ */
+export async function expectAccessibleLayouts(page: Page, name: string): Promise<void> {
+  for (const { width, colorScheme } of layoutsOf(name)) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    if (process.env.SCREENSHOTS) {
+      const path = join(process.env.SCREENSHOTS, `${name.replaceAll(" ", "-")}-${width}-${colorScheme}.png`);
+      await page.screenshot({ path, fullPage: true });
+    }
+    await expectAccessible(page);
+  }
+}
 
 /** Fails for violations that axe finds, and for a page that is wider than its window. */
 export async function expectAccessible(page: Page): Promise<void> {

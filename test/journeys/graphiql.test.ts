@@ -4,7 +4,7 @@ import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { useFixture } from "../fixture.ts";
 import { pasteInto } from "../graphiql.ts";
 import { serveGraphQL, tokenFor } from "../graphql.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessible, layoutsOf } from "../page-layouts.ts";
 
 describeInBrowser("GraphiQL in a browser", () => {
   let page: Page;
@@ -81,18 +81,21 @@ describeInBrowser("GraphiQL in a browser", () => {
       .toContain("The user who is signed in.");
   });
 
-  test.each(LAYOUTS)("is accessible $width px wide in $colorScheme colours", async ({ width, colorScheme }) => {
-    const context = await browser.newContext({ viewport: { width, height: 780 }, colorScheme });
-    const opened = await context.newPage();
-    await opened.goto(`${graphql.service.url}/graphiql`);
-    await opened.click(".graphiql-execute-button");
-    await opened.locator(".result-window").getByText('"data"').waitFor();
-    await expectAccessible(opened);
-    await opened.getByRole("button", { name: "Show Documentation Explorer" }).click();
-    await opened.getByRole("link", { name: "Query", exact: true }).waitFor();
-    await expectAccessible(opened);
-    await context.close();
-  });
+  test.each(layoutsOf("graphiql"))(
+    "is accessible $width px wide in $colorScheme colours",
+    async ({ width, colorScheme }) => {
+      const context = await browser.newContext({ viewport: { width, height: 780 }, colorScheme });
+      const opened = await context.newPage();
+      await opened.goto(`${graphql.service.url}/graphiql`);
+      await opened.click(".graphiql-execute-button");
+      await opened.locator(".result-window").getByText('"data"').waitFor();
+      await expectAccessible(opened);
+      await opened.getByRole("button", { name: "Show Documentation Explorer" }).click();
+      await opened.getByRole("link", { name: "Query", exact: true }).waitFor();
+      await expectAccessible(opened);
+      await context.close();
+    },
+  );
 
   test("loads nothing from other hosts and nothing that its policy forbids", () => {
     expect(complaints).toEqual([]);

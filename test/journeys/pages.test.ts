@@ -1,10 +1,8 @@
-import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import { beforeAll, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { useFixture } from "../fixture.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
-import { propertyRuns } from "../property-runs.ts";
+import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { cookieOf, newFactor, newPerson, openGateways, PASSWORD } from "../rest-gateway/sign-in/gateways.ts";
 
 const HOSTILE_NAME = `<img src=x onerror=alert(1)> "O'Neill" ${"long".repeat(30)}`;
@@ -88,16 +86,6 @@ const VISITS: readonly Visit[] = [
   },
 ];
 
-const VISITED = VISITS.map((visit, index) => ({ ...visit, layouts: layoutsFor(index) }));
-
-/** Unless all runs are made, two that differ in width and in colours, by turns. */
-function layoutsFor(index: number): typeof LAYOUTS {
-  if (propertyRuns(LAYOUTS.length) === LAYOUTS.length) return LAYOUTS;
-  return LAYOUTS.filter(
-    ({ width, colorScheme }) => (width < 1_000 === (colorScheme === "light")) === (index % 2 === 0),
-  );
-}
-
 describeInBrowser("the pages of the service", () => {
   const cookies = new Map<string, string>();
 
@@ -121,16 +109,10 @@ describeInBrowser("the pages of the service", () => {
     }
   });
 
-  test.each(VISITED)("$name is accessible on a phone and on a large screen, light and dark", async (visit) => {
+  test.each(VISITS)("$name is accessible on a phone and on a large screen, light and dark", async (visit) => {
     const context = await browser.newContext();
     const page = await opened(context, visit);
-    for (const { width, colorScheme } of visit.layouts) {
-      // The pages adapt by styles alone, so they need not be loaded again.
-      await page.setViewportSize({ width, height: 900 });
-      await page.emulateMedia({ colorScheme });
-      await take(page, `${visit.name}-${width}-${colorScheme}`);
-      await expectAccessible(page);
-    }
+    await expectAccessibleLayouts(page, visit.name);
     await context.close();
   });
 
@@ -141,11 +123,5 @@ describeInBrowser("the pages of the service", () => {
     await page.goto(gateways.one.url + path);
     await submit?.(page);
     return page;
-  }
-
-  /** For whoever wants to look at the pages: SCREENSHOTS names a folder. */
-  async function take(page: Page, name: string): Promise<void> {
-    if (!process.env.SCREENSHOTS) return;
-    await page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`), fullPage: true });
   }
 });

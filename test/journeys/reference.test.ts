@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { useFixture } from "../fixture.ts";
 import { serveGraphQL, tokenFor } from "../graphql.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessible, layoutsOf } from "../page-layouts.ts";
 
 describeInBrowser("/docs in a browser", () => {
   let page: Page;
@@ -106,20 +106,23 @@ describeInBrowser("/docs in a browser", () => {
     await context.close();
   });
 
-  test.each(LAYOUTS)("is accessible $width px wide in $colorScheme colours", async ({ width, colorScheme }) => {
-    const context = await browser.newContext({ viewport: { width, height: 780 }, colorScheme });
-    const opened = await context.newPage();
-    await opened.goto(`${origin}/docs`);
-    await opened.waitForSelector(".operation");
-    await expectAccessible(opened);
-    const block = await open(opened, "root.users.list");
-    await block.getByText("Optional parameters").click();
-    await block.getByText("Schema", { exact: true }).click();
-    await block.getByRole("button", { name: "Send" }).click();
-    await block.locator(".response").waitFor();
-    await expectAccessible(opened);
-    await context.close();
-  });
+  test.each(layoutsOf("reference"))(
+    "is accessible $width px wide in $colorScheme colours",
+    async ({ width, colorScheme }) => {
+      const context = await browser.newContext({ viewport: { width, height: 780 }, colorScheme });
+      const opened = await context.newPage();
+      await opened.goto(`${origin}/docs`);
+      await opened.waitForSelector(".operation");
+      await expectAccessible(opened);
+      const block = await open(opened, "root.users.list");
+      await block.getByText("Optional parameters").click();
+      await block.getByText("Schema", { exact: true }).click();
+      await block.getByRole("button", { name: "Send" }).click();
+      await block.locator(".response").waitFor();
+      await expectAccessible(opened);
+      await context.close();
+    },
+  );
 
   test("loads nothing from other hosts, and the browser logs no errors", () => {
     expect(complaints).toEqual([]);

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { describeInBrowser, openStudio } from "./studio.ts";
 
 const SCHEMA = `
@@ -92,13 +92,10 @@ describeInBrowser("the part Access of Studio", () => {
     await page.close();
   });
 
-  for (const { width, colorScheme } of LAYOUTS) {
-    test(`is accessible at ${width} pixels in ${colorScheme} colours`, async () => {
-      const why = "/studio/access?tab=why&path=/rest/v1/notes&role=authenticated";
-      const page = await studio.open(why, { width, scheme: colorScheme });
-      await page.getByRole("cell", { name: "id = 2" }).waitFor();
-      await expectAccessible(page);
-      await page.close();
-    });
-  }
+  test("is accessible on a phone and on a large screen, light and dark", async () => {
+    const page = await studio.open("/studio/access?tab=why&path=/rest/v1/notes&role=authenticated");
+    await page.getByRole("cell", { name: "id = 2" }).waitFor();
+    await expectAccessibleLayouts(page, "access-why");
+    await page.close();
+  });
 });

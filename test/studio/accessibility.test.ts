@@ -1,8 +1,7 @@
-import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { test } from "vitest";
 import { useFixture } from "../fixture.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { describeInBrowser, openStudio } from "./studio.ts";
 
 const ROWS = `
@@ -62,16 +61,7 @@ describeInBrowser("Studio", () => {
       await page.locator("#content h1").first().waitFor();
       await page.locator("#content .loading").waitFor({ state: "detached" });
       await visit.act?.(page);
-      for (const { width, colorScheme } of LAYOUTS) {
-        await page.setViewportSize({ width, height: 900 });
-        await page.emulateMedia({ colorScheme });
-        if (process.env.SCREENSHOTS) {
-          await page.screenshot({
-            path: join(process.env.SCREENSHOTS, `${name.replaceAll(" ", "-")}-${width}-${colorScheme}.png`),
-          });
-        }
-        await expectAccessible(page);
-      }
+      await expectAccessibleLayouts(page, name);
     },
   );
 });

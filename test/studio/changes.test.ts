@@ -7,7 +7,7 @@ import { runMigrations } from "../../migrate/migrate.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { useFixture, useFolder } from "../fixture.ts";
 import { BACKFILL_SQL, END_BACKFILL, runSlowBackfill } from "../migrate/declared-backfill.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { until } from "../until.ts";
 import { describeInBrowser, openStudio } from "./studio.ts";
 
@@ -15,17 +15,6 @@ const SCHEMA = `create table public.notes (id bigint primary key, note text);
   insert into public.notes select n, n::text from generate_series(1, 20000) as n;
   grant select on public.notes to anon;
   analyze public.notes`;
-
-async function expectAccessibleLayouts(page: Page, name: string): Promise<void> {
-  for (const { width, colorScheme } of LAYOUTS) {
-    await page.setViewportSize({ width, height: 900 });
-    await page.emulateMedia({ colorScheme });
-    if (process.env.SCREENSHOTS) {
-      await page.screenshot({ path: join(process.env.SCREENSHOTS, `changes-${name}-${width}-${colorScheme}.png`) });
-    }
-    await expectAccessible(page);
-  }
-}
 
 /** As long as a slow machine takes. */
 const UNTIL_COPIED = { timeout: 0 };
@@ -70,7 +59,7 @@ describeInBrowser("the page of changes", () => {
     const { length } = await studio.sql("select from graphile_migrate.histories");
     expect(await applied.getByRole("row").count()).toBe(length + 1);
     expect(await applied.getByRole("cell").nth(1).textContent()).toMatch(/^20\d\d-\d\d-\d\d \d\d:/);
-    await expectAccessibleLayouts(page, "pending");
+    await expectAccessibleLayouts(page, "changes-pending");
   });
 
   test("rehearses them: the verdict, locks and safe form of each statement, and whether they can be undone", async () => {
@@ -85,7 +74,7 @@ describeInBrowser("the page of changes", () => {
     await index.getByText("access exclusive lock on public.notes of an earlier statement").waitFor();
     await index.getByText("Put this one into a migration of its own").waitFor();
     await statements.nth(2).getByText("It cannot be undone").waitFor();
-    await expectAccessibleLayouts(page, "rehearsal");
+    await expectAccessibleLayouts(page, "changes-rehearsal");
   });
 
   test("shows what breaks on each interface, by level, also while another tab is shown", async () => {
@@ -97,7 +86,7 @@ describeInBrowser("the page of changes", () => {
     const surface = page.getByRole("region", { name: "Table interface" });
     await surface.getByText("public.notes.note").first().waitFor();
     expect(await surface.getByText("compatible", { exact: true }).count()).toBeGreaterThan(0);
-    await expectAccessibleLayouts(page, "interfaces");
+    await expectAccessibleLayouts(page, "changes-interfaces");
     await page.getByLabel("Show").selectOption("breaking");
     expect(await surface.getByText("compatible", { exact: true }).count()).toBe(0);
     expect(await surface.getByText("breaking", { exact: true }).count()).toBeGreaterThan(0);
@@ -122,13 +111,13 @@ describeInBrowser("the page of changes", () => {
     };
     await create("Not a name");
     await dialog.getByRole("alert").getByText("name: At most 30").waitFor();
-    await expectAccessibleLayouts(page, "new-branch");
+    await expectAccessibleLayouts(page, "changes-new-branch");
     await page.keyboard.press("Escape");
     await create("likes");
     await dialog.waitFor({ state: "detached" });
     const row = page.getByRole("row", { name: "likes" });
     await row.getByText("npm start -- --branch likes").waitFor(UNTIL_COPIED);
-    await expectAccessibleLayouts(page, "branches");
+    await expectAccessibleLayouts(page, "changes-branches");
     await dropBranch("likes");
     await page.getByText("There are no branches.").waitFor();
     const database = `${studio.database.name}_branch_likes`;
@@ -157,7 +146,7 @@ describeInBrowser("the page of changes", () => {
     };
     await create("tenth", "0");
     await dialog.getByRole("alert").getByText("A sample is a percentage above 0").waitFor();
-    await expectAccessibleLayouts(page, "new-sample");
+    await expectAccessibleLayouts(page, "changes-new-sample");
     await page.keyboard.press("Escape");
     await studio.sql("begin; lock table public.notes in access exclusive mode");
     await create("tenth", "10");
@@ -180,7 +169,7 @@ describeInBrowser("the page of changes", () => {
     await create("wrong", "10");
     const alert = page.getByRole("alert").filter({ hasText: "wrong was not created" });
     await alert.getByText("has a tag @sample that cannot be read").waitFor(UNTIL_COPIED);
-    await expectAccessibleLayouts(page, "failed-branch");
+    await expectAccessibleLayouts(page, "changes-failed-branch");
     await dropBranch("wrong");
     await page.getByText("There are no branches.").waitFor();
     await studio.sql("comment on table public.notes is null; comment on column public.notes.note is null");
@@ -198,14 +187,14 @@ describeInBrowser("the page of changes", () => {
     await page.getByRole("progressbar", { name: "Progress of public.items.cents" }).waitFor();
     await page.getByRole("button", { name: "Pause" }).press("Enter");
     await page.getByText("paused", { exact: true }).waitFor();
-    await expectAccessibleLayouts(page, "backfills");
+    await expectAccessibleLayouts(page, "changes-backfills");
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("running", { exact: true }).waitFor();
     await studio.sql(END_BACKFILL);
     await ended;
     await page.getByText("stopped", { exact: true }).waitFor();
     await page.getByText("This command continues it:").waitFor();
-    await expectAccessibleLayouts(page, "stopped-backfill");
+    await expectAccessibleLayouts(page, "changes-stopped-backfill");
     await studio.sql("drop table public.items");
   });
 
@@ -271,14 +260,14 @@ describeInBrowser("the last migration on the page of changes", () => {
     await section.getByText("function public.one() differs from the migrations").waitFor();
     await section.getByText("npm run migrate -- undo --yes --force").waitFor();
     expect(await undo.count()).toBe(0);
-    await expectAccessibleLayouts(page, "undo-forced");
+    await expectAccessibleLayouts(page, "changes-undo-forced");
     await studio.sql("create or replace function public.one() returns int language sql as 'select 1'");
     await find.click();
     await section.getByText("drop table public.tags;").waitFor();
     await section.getByText("What was written to these is lost: table public.tags.").waitFor();
     await undo.click();
     const dialog = page.getByRole("dialog");
-    await expectAccessibleLayouts(page, "undo");
+    await expectAccessibleLayouts(page, "changes-undo");
     await studio.sql("alter table public.tags add column name text");
     await dialog.getByRole("button", { name: "Undo" }).click();
     await dialog.getByRole("alert").getByText("nothing is undone").waitFor();
@@ -339,7 +328,7 @@ describeInBrowser("the page of changes in development, and where SQL is off", ()
       await page.getByText(command).waitFor();
       expect(await page.getByRole("button", { name: button }).isDisabled()).toBe(true);
     }
-    await expectAccessibleLayouts(page, "refused");
+    await expectAccessibleLayouts(page, "changes-refused");
     await studio.close();
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { describeInBrowser, modulePath, openStudio } from "./studio.ts";
 
 const SCHEMA = `
@@ -177,11 +177,7 @@ describeInBrowser("the frame of Studio", () => {
 
   test("is accessible on a phone and on a large screen, light and dark", async () => {
     const page = await studio.open("/studio/nowhere");
-    for (const { width, colorScheme } of LAYOUTS) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.emulateMedia({ colorScheme });
-      await expectAccessible(page);
-    }
+    await expectAccessibleLayouts(page, "frame");
     await page.close();
   });
 });

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../browser.ts";
 import { useFixture } from "../fixture.ts";
 import { startArchivedService } from "../operations/admin/archived-service.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { describeInBrowser, openStudio, signIn } from "./studio.ts";
 
 /** As long as a slow machine takes to restore. */
@@ -16,14 +16,6 @@ describeInBrowser("lost rows on the page of changes", () => {
   beforeAll(async () => {
     page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
   });
-
-  const expectAccessibleLayouts = async () => {
-    for (const { width, colorScheme } of LAYOUTS) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.emulateMedia({ colorScheme });
-      await expectAccessible(page);
-    }
-  };
 
   test("are listed by table, and come back after a question", async () => {
     await service.query(`create table public.notes (id int primary key, body text);
@@ -46,7 +38,7 @@ describeInBrowser("lost rows on the page of changes", () => {
     await page.getByText("1 row different").waitFor();
     await page.getByText('"body": "note 1"').or(page.getByText('"body":"note 1"')).first().waitFor();
     await page.getByText('"public"."gone" is dropped.').waitFor();
-    await expectAccessibleLayouts();
+    await expectAccessibleLayouts(page, "lost-rows");
     await page.getByRole("button", { name: "Bring rows back" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("checkbox", { name: "Overwrite the different rows, too" }).check();

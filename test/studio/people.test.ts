@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { useFixture, useFolder } from "../fixture.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessible, expectAccessibleLayouts } from "../page-layouts.ts";
 import { until } from "../until.ts";
 import { describeInBrowser, openStudio } from "./studio.ts";
 
@@ -198,18 +198,11 @@ describeInBrowser("the page of people", () => {
       await page.goto(`${studio.service.url}/studio/people/${path}`);
       await page.getByRole("tabpanel").waitFor();
       await until(async () => (await page.locator(".loading").count()) === 0);
-      for (const { width, colorScheme } of LAYOUTS) {
-        await page.setViewportSize({ width, height: 900 });
-        await page.emulateMedia({ colorScheme });
-        if (process.env.SHOTS)
-          await page.screenshot({ path: `${process.env.SHOTS}/people-${path}-${width}-${colorScheme}.png` });
-        await expectAccessible(page);
-      }
+      await expectAccessibleLayouts(page, `people-${path}`);
     }
     await page.goto(`${studio.service.url}/studio/people/users`);
     await page.getByRole("link", { name: "invited@example.org" }).click();
     await page.getByRole("heading", { name: "invited@example.org" }).waitFor();
-    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/people-user.png` });
     await expectAccessible(page);
   });
 });

@@ -2,7 +2,7 @@ import pg from "pg";
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { makeFunctionsProject } from "../rest-gateway/functions/project.ts";
 import { until } from "../until.ts";
 import { describeInBrowser, openStudio } from "./studio.ts";
@@ -223,12 +223,6 @@ describeInBrowser("the page of what is running", () => {
   });
 
   test("is accessible on a phone and on a large screen, light and dark", async () => {
-    for (const { width, colorScheme } of LAYOUTS) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.emulateMedia({ colorScheme });
-      if (process.env.SHOTS)
-        await page.screenshot({ path: `${process.env.SHOTS}/running-${width}-${colorScheme}.png`, fullPage: true });
-      await expectAccessible(page);
-    }
+    await expectAccessibleLayouts(page, "running");
   });
 });

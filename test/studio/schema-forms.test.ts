@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { useFixture, useFolder } from "../fixture.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { until } from "../until.ts";
 import { describeInBrowser, openStudio } from "./studio.ts";
 
@@ -215,18 +215,10 @@ describeInBrowser("the forms of the schema, under npm run dev", () => {
     const page = await studio.open("/studio/schema");
     await page.getByRole("button", { name: "New table" }).click();
     await field(page, "Name").first().fill("things");
-    for (const { width, colorScheme } of LAYOUTS) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.emulateMedia({ colorScheme });
-      await expectAccessible(page);
-    }
+    await expectAccessibleLayouts(page, "new-table");
     await press(page, "Review");
     await dialogOf(page).getByText("Dry run: it succeeds").waitFor();
-    for (const { width, colorScheme } of LAYOUTS) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.emulateMedia({ colorScheme });
-      await expectAccessible(page);
-    }
+    await expectAccessibleLayouts(page, "reviewed-table");
     await page.keyboard.press("Escape");
     await dialogOf(page).waitFor({ state: "detached" });
     await page.close();

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { REPOSITORY } from "../repository.ts";
 import { until } from "../until.ts";
 import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
@@ -298,11 +298,7 @@ describeInBrowser("the schema page", () => {
     for (const path of ["/studio/schema", "/studio/schema/table/odd/flights", `${DIAGRAM}?schema=odd`]) {
       const opened = await studio.open(path);
       await opened.locator(".cm-content, .diagram-table, .empty").first().waitFor();
-      for (const { width, colorScheme } of LAYOUTS) {
-        await opened.setViewportSize({ width, height: 900 });
-        await opened.emulateMedia({ colorScheme });
-        await expectAccessible(opened);
-      }
+      await expectAccessibleLayouts(opened, path.replace("/studio/", "").replaceAll("/", "-"));
       await opened.close();
     }
   });

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
-import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { until } from "../until.ts";
 import { describeInBrowser, openStudio } from "./studio.ts";
 
@@ -284,11 +284,7 @@ describeInBrowser("the SQL page", () => {
     for (const [sql, button, shown] of views) {
       await run(page, sql, button);
       await page.locator(shown).first().waitFor();
-      for (const { width, colorScheme } of LAYOUTS) {
-        await page.setViewportSize({ width, height: 900 });
-        await page.emulateMedia({ colorScheme });
-        await expectAccessible(page);
-      }
+      await expectAccessibleLayouts(page, `sql${shown}`);
       await page.setViewportSize({ width: 1300, height: 900 });
     }
   });

@@ -1,6 +1,6 @@
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import type { Browser, Page, Request } from "playwright-core";
+import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 import { expect } from "vitest";
 import { type MigrationWatch, watchMigrations } from "../../migrate/watch-migrations.ts";
 import type { Service } from "../../service/wiring/service.ts";
@@ -66,10 +66,12 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
   const service = await serve(database, { STUDIO: "open", STUDIO_SQL: "on", ...settings }, { migrationWatch });
   if (isDevelopment) watch = watchMigrations(service.postgres.migrate, () => {});
   const browser = await launchBrowser();
+  const context = await browser.newContext();
   const observed = new ObservedPages(service.url, await readDocumentedRoutes(service.url));
   const open: OpenStudio["open"] = async (at, view = {}) => {
-    const viewport = { width: view.width ?? 1300, height: 900 };
-    const page = await browser.newPage({ viewport, colorScheme: view.scheme ?? "light" });
+    const page = await newPage(context, service.url);
+    await page.setViewportSize({ width: view.width ?? 1300, height: 900 });
+    await page.emulateMedia({ colorScheme: view.scheme ?? "light" });
     // Copies of databases take long on a machine that runs other tests.
     page.setDefaultTimeout(0);
     observed.add(page);
@@ -97,6 +99,15 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
       await observed.check();
     },
   };
+}
+
+/** A page that finds nothing that others have stored. Pages share the files of Studio, of which the first loads a hundred. */
+async function newPage(context: BrowserContext, origin: string): Promise<Page> {
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  await session.send("Storage.clearDataForOrigin", { origin, storageTypes: "cookies,local_storage" });
+  await session.detach();
+  return page;
 }
 
 /** The path of the module that the page has loaded, by its path in Studio's folder. */

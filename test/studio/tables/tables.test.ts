@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterEach, expect, test } from "vitest";
 import { useFixture } from "../../fixture.ts";
-import { expectAccessible, LAYOUTS } from "../../page-layouts.ts";
+import { expectAccessibleLayouts } from "../../page-layouts.ts";
 import { until } from "../../until.ts";
 import { describeInBrowser, modulePath, openStudio } from "../studio.ts";
 
@@ -354,11 +354,7 @@ describeInBrowser("the tables of Studio", () => {
         .locator(path === "/studio/tables" ? ".table-item" : ".grid-header")
         .first()
         .waitFor();
-      for (const { width, colorScheme } of LAYOUTS) {
-        await page.setViewportSize({ width, height: 900 });
-        await page.emulateMedia({ colorScheme });
-        await expectAccessible(page);
-      }
+      await expectAccessibleLayouts(page, path.replace("/studio/", "").replaceAll("/", "-"));
       await page.close();
     }
   });

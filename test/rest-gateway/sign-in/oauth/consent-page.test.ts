@@ -4,7 +4,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../../../browser.ts";
 import { useFixture } from "../../../fixture.ts";
-import { expectAccessible, LAYOUTS } from "../../../page-layouts.ts";
+import { expectAccessibleLayouts } from "../../../page-layouts.ts";
 import {
   type Application,
   newApplication,
@@ -116,11 +116,7 @@ describeInBrowser("the page of consent in a browser", () => {
     await ask("read write openid read:films");
     await signIn();
     await page.getByRole("heading", { name: "Give access to your account?" }).waitFor();
-    for (const { width, colorScheme } of LAYOUTS) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.emulateMedia({ colorScheme });
-      await expectAccessible(page);
-    }
+    await expectAccessibleLayouts(page, "consent");
     await page.screenshot({ path: process.env.CONSENT_PICTURE ?? "/dev/null", type: "png" });
   });
 });

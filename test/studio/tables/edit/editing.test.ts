@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { expectAccessible, LAYOUTS } from "../../../page-layouts.ts";
+import { expectAccessible, layoutsOf } from "../../../page-layouts.ts";
 import { until } from "../../../until.ts";
 import { COLUMNS, describeFilms } from "../films.ts";
 
@@ -437,10 +437,10 @@ describeFilms("editing rows", (films) => {
         await dialog("Import into films").getByText("2 problems found.").waitFor();
       },
     };
-    for (const { width, colorScheme } of LAYOUTS) {
-      await view.setViewportSize({ width, height: 900 });
-      await view.emulateMedia({ colorScheme });
-      for (const show of Object.values(states)) {
+    for (const [name, show] of Object.entries(states)) {
+      for (const { width, colorScheme } of layoutsOf(name)) {
+        await view.setViewportSize({ width, height: 900 });
+        await view.emulateMedia({ colorScheme });
         await show();
         await expectAccessible(view);
         while ((await view.locator("dialog[open], .editing-cell").count()) > 0) await view.keyboard.press("Escape");
