@@ -14,8 +14,14 @@ export type TestDatabase = {
   drop(): Promise<void>;
 };
 
-/** "content" has all migrations, "platform" those of the platform, "empty" none (the API roles exist in the whole cluster). */
+/**
+ * "content" has all migrations, "platform" those of the platform, "empty" none (the API roles exist in the whole cluster). The first two have the
+ * schema of the queue too, as each database that was served.
+ */
 export type DatabaseTemplate = "content" | "platform" | "empty";
+
+/** Leaves a database with its migrations alone. */
+export const DROP_QUEUE = "drop schema graphile_worker cascade";
 
 export type DatabaseOptions = {
   readonly template?: DatabaseTemplate;

@@ -29,7 +29,7 @@ export class MessageQueue<Message> {
   readonly #log: MessageQueueOptions<Message>["log"];
   readonly #report: WorkReport | undefined;
   readonly #noun: string;
-  /** The noun with its article. */
+  /** The noun as the subject of a sentence. */
   readonly #subject: string;
   readonly #retryDelaysMs: readonly number[];
   readonly #maxWaiting: number;

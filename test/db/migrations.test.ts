@@ -7,7 +7,7 @@ import { schemaFileOf } from "../../migrate/commit.ts";
 import { committedMigrations, releaseHistories } from "../../migrate/committed-migrations.ts";
 import { dumpSchema } from "../../migrate/dump-schema.ts";
 import { runMigrations, setUsersAccess } from "../../migrate/migrate.ts";
-import { urlOf } from "../database.ts";
+import { DROP_QUEUE, urlOf } from "../database.ts";
 import { useContent } from "./content.ts";
 
 const content = useContent();
@@ -25,6 +25,7 @@ test("schema.sql equals the schema that the migrations create", async () => {
   const committed = await Promise.all(histories.map(committedMigrations));
   const last = histories.findLast((_, index) => committed[index]!.length > 0)!;
   const file = await readFile(schemaFileOf(last), "utf8");
+  await content.owner.query(DROP_QUEUE);
   await setUsersAccess(content.owner, "owner");
   const dumped = await dumpSchema(content.owner);
   await setUsersAccess(content.owner, "open");

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { createRecord } from "../../migrate/migration-state.ts";
-import { cloneDatabase, type DatabaseTemplate } from "../database.ts";
+import { cloneDatabase, type DatabaseTemplate, DROP_QUEUE } from "../database.ts";
 import { readSupabaseTemplate } from "../supabase-template.ts";
 import { usualNames } from "./usual-names.ts";
 
@@ -71,6 +71,7 @@ async function readNames(template: DatabaseTemplate, more: (database: string) =>
   const client = new pg.Client({ connectionString: database.ownerUrl });
   try {
     await client.connect();
+    await client.query(DROP_QUEUE);
     await client.query(more(database.name));
     return (await client.query<NamedObject>(NAMED_OBJECTS)).rows;
   } finally {

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { useClient, useDatabase } from "../database.ts";
+import { DROP_QUEUE, useClient, useDatabase } from "../database.ts";
 import { RULES, violationsOf } from "./rules.ts";
 
-const database = useDatabase();
+const database = useDatabase({ sql: DROP_QUEUE });
 const owner = useClient(database.ownerUrl);
 
 describe.each(RULES)("$rule", (rule) => {
