@@ -44,6 +44,14 @@ type Edition = {
   readonly modified: ReadonlyMap<string, number>;
 };
 
+/** The paths of Studio's files in one edition. */
+type StudioFolder = {
+  /** Returns the path of a module, which is named without its extension. */
+  module(name: string): string;
+  /** All styles; those of the whole page come first. */
+  readonly styles: readonly string[];
+};
+
 export type StudioFile = {
   /** Returns the content, compressed at the first request: the page needs the imports only. */
   content(): Promise<CompressedContent>;
@@ -73,11 +81,11 @@ export class StudioFiles {
   /** Finds a file; null if there is none at the path. */
   async find(requested: string): Promise<StudioFile | null> {
     const { edition, name = null } = APP_FILE.exec(requested)?.groups ?? {};
-    if (edition !== undefined && this.#edition.id === "") await this.#folder();
+    if (edition !== undefined && this.#edition.id === "") await this.openFolder();
     const isCurrent = edition === this.#edition.id;
     // The edition is another gateway's, or an earlier one: the current file is sent.
     const path = name === null || isCurrent ? requested : `${APP_PATH}/${name}`;
-    const source = name === null ? this.#locatePackageFile(path) : this.#locate(name);
+    const source = name === null ? this.#locatePackageFile(path) : locateSource(name);
     if (source === null) return null;
     const stats = await stat(source).catch(() => null);
     if (!stats?.isFile()) return null;
@@ -89,25 +97,25 @@ export class StudioFiles {
     return file;
   }
 
-  /** Returns the paths of modules of Studio, which are named without their extension. */
-  async modulePaths(...names: readonly string[]): Promise<string[]> {
-    const folder = await this.#folder();
-    return names.map((name) => `${folder}/${name}${MODULE_EXTENSION}`);
-  }
-
   /** Returns the folder of Studio's files for a new page. Its name changes with any of them, so that browsers keep them without revalidation. */
-  async #folder(): Promise<string> {
+  async openFolder(): Promise<StudioFolder> {
     const modified = await modificationTimes();
     const isSame =
       modified.size === this.#edition.modified.size &&
       [...modified].every(([name, time]) => this.#edition.modified.get(name) === time);
     if (!isSame) {
-      const texts = await Promise.all([...modified.keys()].map((name) => readFile(join(SOURCES, name))));
-      const digests = [...modified.keys()].map((name, index) => `${name} ${hash("sha256", texts[index]!)}`);
-      this.#edition = { id: hash("sha256", digests.join("\n"), "base64url").slice(0, 16), modified };
+      const digests = [...modified.keys()].map(
+        async (name) => `${name} ${hash("sha256", await readFile(join(SOURCES, name)))}`,
+      );
+      const id = hash("sha256", (await Promise.all(digests)).join("\n"), "base64url").slice(0, 16);
+      this.#edition = { id, modified };
       this.#read.clear();
     }
-    return `${APP_PATH}@${this.#edition.id}`;
+    const path = `${APP_PATH}@${this.#edition.id}`;
+    return {
+      module: (name) => `${path}/${name}${MODULE_EXTENSION}`,
+      styles: stylesOf(modified.keys()).map((name) => `${path}/${name}`),
+    };
   }
 
   /** Returns the modules and all modules that they need before they run. */
@@ -122,24 +130,11 @@ export class StudioFiles {
     return [...found];
   }
 
-  /** Returns all styles; those of the whole page come first. */
-  async styles(): Promise<string[]> {
-    const folder = await this.#folder();
-    const names = [...this.#edition.modified.keys()].filter((name) => name.endsWith(".css"));
-    return names
-      .sort((one, other) => depthOf(one) - depthOf(other) || (one < other ? -1 : 1))
-      .map((name) => `${folder}/${name}`);
-  }
-
-  #locate(name: string): string | null {
-    return isServed(name) ? join(SOURCES, name) : null;
-  }
-
   #locatePackageFile(path: string): string | null {
     const [, name = "", version, file = ""] =
       /^((?:@[^/@]+\/)?[^/@]+)@([^/]+)\/(.+)$/.exec(path.slice(MODULES_PATH.length)) ?? [];
     const found = this.#packages.get(name);
-    return found?.version === version && isServed(file) ? join(found!.folder, file) : null;
+    return found !== undefined && found.version === version && isServed(file) ? join(found.folder, file) : null;
   }
 
   async #load(path: string, source: string, isKept: boolean): Promise<StudioFile> {
@@ -187,6 +182,16 @@ async function modificationTimes(): Promise<Map<string, number>> {
     .sort()
     .map(async (name) => [name, (await stat(join(SOURCES, name))).mtimeMs] as const);
   return new Map(await Promise.all(times));
+}
+
+function locateSource(name: string): string | null {
+  return isServed(name) ? join(SOURCES, name) : null;
+}
+
+function stylesOf(names: Iterable<string>): string[] {
+  return [...names]
+    .filter((name) => name.endsWith(".css"))
+    .sort((one, other) => depthOf(one) - depthOf(other) || (one < other ? -1 : 1));
 }
 
 function isServed(file: string): boolean {

@@ -25,9 +25,9 @@ export function studioFolder(): Readonly<Record<string, GatewayHandler>> {
 /** Returns one page for all paths: its script shows the part that the path names. */
 async function shell(files: StudioFiles, path: string): Promise<GatewayResponse> {
   const part = PART.exec(path)?.groups?.part ?? "tables";
-  const [main, page] = await files.modulePaths("frame/main", `${part}/${part}-page`);
-  const modules = await files.withImports([main!, page!]);
-  const styles = await files.styles();
+  const folder = await files.openFolder();
+  const main = folder.module("frame/main");
+  const modules = await files.withImports([main, folder.module(`${part}/${part}-page`)]);
   const nonce = randomBytes(18).toString("base64");
   return {
     status: 200,
@@ -48,7 +48,7 @@ async function shell(files: StudioFiles, path: string): Promise<GatewayResponse>
     <meta name="color-scheme" content="light dark">
     <title>Studio</title>
     <link rel="icon" href="data:,">
-    ${styles.map((style) => html`<link rel="stylesheet" href="${style}" nonce="${nonce}">\n    `)}
+    ${folder.styles.map((style) => html`<link rel="stylesheet" href="${style}" nonce="${nonce}">\n    `)}
     ${modules.map((module) => html`<link rel="modulepreload" href="${module}">\n    `)}
     <script type="module" src="${main}"></script>
   </head>
