@@ -63,9 +63,8 @@ async function runNestedInsert(
       const options = { rollback, before, signal, largeValues: "buffer" } as const;
       return readGroupResult(prepared, await database.runTogether(context, statements, options));
     }
-    const runInside = async (_: QueryInTransaction, queryTogether: QueryTogether) =>
-      queryTogether([{ ...statements[0]!, before }, ...statements.slice(1)], { end: rollback ? "checked" : "commit" });
-    return readGroupResult(prepared, await database.transaction(context, runInside, { isolation }));
+    const whole = { rollback, before, isolation, readOnly: false };
+    return readGroupResult(prepared, await runInOwnTransaction(statements, context, database, whole));
   } catch (error) {
     throw explainGroupError(prepared, error, failedStatementOf(error));
   }
@@ -138,7 +137,24 @@ function readResult(plan: Plan, rows: readonly ResultRow<string | Buffer | null>
 
 type ResultRows = Pick<StatementResult<string | Buffer | null>, "rows">;
 
-function runWholeStatement(
+type OwnTransactionOptions = Pick<StatementRunOptions, "rollback" | "before"> & {
+  readonly isolation: IsolationLevel;
+  readonly readOnly: boolean;
+};
+
+/** Runs the statements in a transaction of that isolation level, and ends it in the same round trip. */
+function runInOwnTransaction(
+  [first, ...others]: readonly Statement[],
+  context: StatementContext,
+  database: Database,
+  { rollback, before, isolation, readOnly }: OwnTransactionOptions,
+): Promise<ResultRows[]> {
+  const runInside = async (_: QueryInTransaction, queryTogether: QueryTogether) =>
+    queryTogether([{ ...first!, before }, ...others], { end: rollback ? "checked" : "commit" });
+  return database.transaction(context, runInside, { readOnly, isolation });
+}
+
+async function runWholeStatement(
   readOnly: boolean,
   statement: Statement,
   context: StatementContext,
@@ -148,11 +164,8 @@ function runWholeStatement(
   if (isolation === null) {
     return database.run(context, statement, { readOnly, rollback, before, signal, largeValues: "buffer" });
   }
-  const runInside = async (_: QueryInTransaction, queryTogether: QueryTogether) => {
-    const [result] = await queryTogether([{ ...statement, before }], { end: rollback ? "checked" : "commit" });
-    return result!;
-  };
-  return database.transaction(context, runInside, { readOnly, isolation });
+  const [result] = await runInOwnTransaction([statement], context, database, { rollback, before, isolation, readOnly });
+  return result!;
 }
 
 /** EXPLAIN returns one row per line. */
