@@ -1,9 +1,16 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Collects all garbage of this thread soon, and returns the memory to the system. The event loop pauses meanwhile. */
+let collect: NodeJS.GCFunction | null = null;
+
+/** Collects all garbage of this thread, and returns the memory to the system. The event loop pauses meanwhile. */
 export function collectGarbage(): void {
+  collect ??= findCollector();
+  collect();
+}
+
+/** Finds V8's function, which only contexts that are made after the flag have. */
+function findCollector(): NodeJS.GCFunction {
   setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as NodeJS.GCFunction;
-  void collect({ type: "major", execution: "async" });
+  return runInNewContext("gc");
 }

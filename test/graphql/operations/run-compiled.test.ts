@@ -3,7 +3,7 @@ import { createClient } from "graphql-ws";
 import { describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { REQUESTS_AFTER_LIMIT } from "../../../graphql/compile/operation-plans.ts";
-import { collectGarbage } from "../../collect-garbage.ts";
+import { collectGarbage } from "../../../runtime/memory/collect-garbage.ts";
 import { useDatabase } from "../../database.ts";
 import { useFixture } from "../../fixture.ts";
 import { type GraphQLService, serveGraphQL } from "../../graphql.ts";

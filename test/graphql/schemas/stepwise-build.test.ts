@@ -5,7 +5,7 @@ import { type GraphQLObjectType, printSchema } from "grafast/graphql";
 import { makeSchema } from "graphile-build";
 import { expect, test } from "vitest";
 import { buildSchemaInSteps } from "../../../graphql/schemas/stepwise-build.ts";
-import { collectGarbage } from "../../collect-garbage.ts";
+import { collectGarbage } from "../../../runtime/memory/collect-garbage.ts";
 import { openPreset } from "../../plugins/open-preset.ts";
 import { until } from "../../until.ts";
 

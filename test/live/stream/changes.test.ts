@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { collectGarbage } from "../../collect-garbage.ts";
+import { collectGarbage } from "../../../runtime/memory/collect-garbage.ts";
 import { until } from "../../until.ts";
 import { changesOf, Followed, QUIET, useFollowed } from "./followed.ts";
 

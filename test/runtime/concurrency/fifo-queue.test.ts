@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FifoQueue } from "../../../runtime/concurrency/fifo-queue.ts";
-import { collectGarbage } from "../../collect-garbage.ts";
+import { collectGarbage } from "../../../runtime/memory/collect-garbage.ts";
 
 test("a queue behaves as an array from which the first element is taken", () => {
   const step = fc.oneof(fc.constant("shift" as const), fc.nat({ max: 20 }), fc.record({ remove: fc.nat({ max: 20 }) }));
