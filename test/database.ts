@@ -65,8 +65,10 @@ function nameDatabase(): TestDatabase {
     ownerUrl: urlOf("postgres", name),
     url: urlOf("authenticator", name),
     drop: async () => {
-      await withClient(urlOf("postgres", "postgres"), (client) => client.query(afterSessions(name)));
-      await withClient(urlOf("postgres", "postgres"), (client) => client.query(`drop database ${name} with (force)`));
+      await withClient(urlOf("postgres", "postgres"), async (client) => {
+        await client.query(afterSessions(name));
+        await client.query(`drop database ${name} with (force)`);
+      });
     },
   };
 }

@@ -5,6 +5,7 @@ import { writeArchive } from "../../../cluster/archive/write-archive.ts";
 import { createBranch, dropBranch, listBranches } from "../../../cluster/branches.ts";
 import { withScratchDatabase } from "../../../migrate/scratch-database.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
+import { copyDatabase } from "../../copy-database.ts";
 import { type TestDatabase, urlOf, useDatabase } from "../../database.ts";
 import { useFolder } from "../../fixture.ts";
 import { killAtEachStep } from "../../killed-commands.ts";
@@ -102,7 +103,7 @@ describe("a command that is killed at any step leaves nothing that the next one 
         isRestored = true;
         expect(await notes()).toEqual([{ id: 1, text: "first" }]);
         await query(rootUrl, `drop database ${restored.name}`);
-        await query(rootUrl, `create database ${restored.name} template empty strategy file_copy`);
+        await withClient(rootUrl, (client) => copyDatabase(client, restored.name, "empty"));
       });
       expect([isRestored, await notes()]).toEqual([true, [{ id: 1, text: "first" }]]);
     });
