@@ -122,6 +122,8 @@ export async function drain(
   }
   await ended;
   clearInterval(sweep);
+  // Ends the interval by which Node looks for late requests: it would keep the server and all of its listeners in memory.
+  server.close();
   clearTimeout(closeTimer);
   clearTimeout(destroyTimer);
 }

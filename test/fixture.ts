@@ -26,7 +26,11 @@ export function useFixture<Opened extends object>(
     async () => {
       opened = await open();
     },
-    () => close(opened!),
+    async () => {
+      await close(opened!);
+      // The tests of a file stay in memory as long as the process, which runs many files. Vitest restores spies after this.
+      opened = {} as Opened;
+    },
   );
   return standInFor(() => {
     if (opened === undefined)

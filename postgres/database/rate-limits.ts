@@ -207,6 +207,8 @@ export function makeSharedRateLimit({ name, points, seconds, asOwner }: SharedRa
     schemaName: "content_service",
     tableName: "rate_limits",
     tableCreated: true,
+    // Expired rows are deleted with those of all other tables.
+    clearExpiredByTimeout: false,
     insuranceLimiter: new RateLimiterMemory(limits),
   });
   return {

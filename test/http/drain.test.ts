@@ -6,8 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { acceptWaiting, drain } from "../../http/drain.ts";
-import { serverUrl } from "../../http/server.ts";
-import { useServers } from "../rest-gateway/servers.ts";
+import { openServer, serverUrl } from "../../http/server.ts";
+import { collectGarbage } from "../../runtime/memory/collect-garbage.ts";
+import { place, useServers } from "../rest-gateway/servers.ts";
 import { until } from "../until.ts";
 
 const start = useServers();
@@ -118,5 +119,19 @@ describe("drain", () => {
     await once(server, "request");
     await drain(server, 50);
     await expect(hanging).rejects.toThrow();
+  });
+
+  test("a server that has closed is forgotten with its listeners", async () => {
+    const open = async () => {
+      const server = await openServer((_request, response) => void response.end("done"), place);
+      await (await fetch(serverUrl(server, "127.0.0.1"))).text();
+      await drain(server, 1_000);
+      return new WeakRef(server);
+    };
+    const closed = await open();
+    await until(() => {
+      collectGarbage();
+      return closed.deref() === undefined;
+    });
   });
 });
