@@ -5,19 +5,17 @@ import LongestFirst from "./test/longest-first.ts";
 import { type TestGroup, testFiles } from "./test/test-groups.ts";
 
 const namesFiles = process.argv.slice(2).some((word) => !word.startsWith("-") && word.includes("test/"));
-const group = namesFiles ? "all" : ((process.env.TESTS || "all") as TestGroup);
+const group = namesFiles ? "named" : ((process.env.TESTS || "all") as TestGroup);
 
 export default defineConfig({
   test: {
     include: [...testFiles(group)],
     globalSetup: group === "pure" ? [] : ["test/cluster.ts"],
     setupFiles: ["test/property-runs.ts", "test/processor-time.ts"],
-    runner: "./test/deadline-runner.ts",
     sequence: { sequencer: LongestFirst },
     reporters: [
       "default",
       new DurationsReporter({ group }),
-      "./test/deadline-reporter.ts",
       ...(process.env.TEST_RESULTS
         ? [["json", { outputFile: process.env.TEST_RESULTS }] as ["json", { outputFile: string }]]
         : []),

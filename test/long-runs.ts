@@ -9,11 +9,20 @@ export type LongRun = {
   readonly cores: number;
 };
 
+/** The files that only `npm run test:long` runs: their programs need minutes to tell anything. */
+export const LOAD_TESTS: readonly string[] = [
+  "test/bench/failover.test.ts",
+  "test/bench/hostile.test.ts",
+  "test/bench/soak.test.ts",
+];
+
 /** The command of each part. */
 export const PARTS: Readonly<Record<string, string>> = {
   majors: ".ci/majors 14 15 16 17",
   properties: "PROPERTY_RUNS=1 npm run test:all",
+  load: `npm run test:all -- ${LOAD_TESTS.join(" ")}`,
   faults: "npm run bench -- faults",
+  hostile: "npm run bench -- hostile",
   soak: "npm run bench -- soak --minutes 30",
   failover: "npm run bench -- failover --minutes 30",
 };

@@ -1,19 +1,12 @@
 import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { DEADLINE } from "./deadline.ts";
-import { isShort, secondsOf } from "./durations.ts";
+import { secondsOf } from "./durations.ts";
 import { divide } from "./shards.ts";
 
-/**
- * The longest files begin first, so that no core waits at the end for one that began late. Under a deadline the short ones do, because what
- * it leaves out are long ones then.
- */
+/** The longest files begin first, so that no core waits at the end for one that began late. */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = longestFirst(files);
-    if (DEADLINE === Number.POSITIVE_INFINITY) return sorted;
-    const { short = [], long = [] } = Object.groupBy(sorted, (file) => (isShort(pathOf(file)) ? "short" : "long"));
-    return [...short, ...long.reverse()];
+    return longestFirst(files);
   }
 
   /** `--shard=1/3`: each machine gets about the same work, and the union is everything. */

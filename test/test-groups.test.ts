@@ -1,8 +1,5 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { REPOSITORY } from "./repository.ts";
+import { LOAD_TESTS, PARTS } from "./long-runs.ts";
 import { readRooms } from "./rooms.ts";
 import { leftOut, testFiles } from "./test-groups.ts";
 
@@ -26,13 +23,8 @@ test("a test of text alone is pure, one with a database is not", () => {
   expect(pure).not.toContain("test/rest-gateway/table/errors.test.ts");
 });
 
-test("after a deadline no file runs, and all that are left out are listed", async () => {
-  const settings = { ...process.env, TESTS: "pure", TESTS_UNTIL: "1" };
-  const vitest = spawn("npx", ["vitest", "run"], { cwd: REPOSITORY, env: settings });
-  const [printed] = await Promise.all([text(vitest.stdout), once(vitest, "exit")]);
-  const pure = testFiles("pure");
-  expect(vitest.exitCode).toBe(0);
-  expect(printed).toContain(`Not run, because no time was left: ${pure.length} files.`);
-  const listed = printed.split("\n").filter((line) => line.startsWith("  test/"));
-  expect(listed.map((line) => line.trim()).sort()).toEqual([...pure].sort());
+test("the tests of programs that put a load on the service are left to the long runs", () => {
+  expect(testFiles("named")).toEqual(expect.arrayContaining([...LOAD_TESTS]));
+  expect(testFiles("all").filter((file) => LOAD_TESTS.includes(file))).toEqual([]);
+  for (const file of LOAD_TESTS) expect(PARTS.load).toContain(file);
 });

@@ -1,12 +1,14 @@
 // Which test files a command runs: `npm test` those that are short, `npm run test:all` all, `npm run test:pure` the short ones
-// that start no program and no Postgres. A file that is named on the command line runs in any case.
+// that start no program and no Postgres, and `npm run test:long` those of programs that put a load on the service as well. A file that
+// is named on the command line runs in any case.
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isShort } from "./durations.ts";
+import { LOAD_TESTS } from "./long-runs.ts";
 import { REPOSITORY } from "./repository.ts";
 import { importedFile } from "./rooms.ts";
 
-export type TestGroup = "default" | "all" | "pure";
+export type TestGroup = "default" | "all" | "pure" | "named";
 
 /** What a test imports, itself or by a fixture, when it needs more than its own process. */
 const OTHER_PROGRAMS = /^(pg|ws|node:(child_process|cluster|http|net)|@supabase\/.*|puppeteer.*)$/;
@@ -14,7 +16,9 @@ const FIXTURES_WITH_POSTGRES = new Set(["test/cluster.ts", "test/database.ts", "
 const IMPORT = /^(?:import|export)\s(?!type\b)[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|import\("([^"]+)"\)/gms;
 
 export function testFiles(group: TestGroup): readonly string[] {
-  const files = globSync("test/**/*.test.ts", { cwd: REPOSITORY }).sort();
+  const every = globSync("test/**/*.test.ts", { cwd: REPOSITORY }).sort();
+  if (group === "named") return every;
+  const files = every.filter((file) => !LOAD_TESTS.includes(file));
   if (group === "all") return files;
   const short = files.filter(isShort);
   return group === "default" ? short : short.filter((file) => isPure(file));
