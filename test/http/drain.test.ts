@@ -133,5 +133,6 @@ describe("drain", () => {
       collectGarbage();
       return closed.deref() === undefined;
     });
+    expect(closed.deref()).toBeUndefined();
   });
 });
