@@ -41,7 +41,7 @@ const IN_FAILED_TRANSACTION = "25P02";
 const APPLICATION_NAME = "application_name";
 
 /** The capabilities of a connection to Postgres itself. */
-const OF_POSTGRES: TransactionCapabilities = { isExplicit: false, keepsSettings: true };
+const OF_POSTGRES: TransactionCapabilities = { isExplicit: false, keepsSettings: true, setsByStatements: false };
 
 export type ConnectionEvents = {
   /** Reports that the connection may have room for another batch, or has retired. */
@@ -266,7 +266,7 @@ export class PostgresConnection {
     const outbox = this.#outbox;
     for (const name of this.#prepared.takeClosing()) outbox.closeStatement(name);
     return steps.map((step, index) => {
-      const statement = fresh ? this.#prepared.replace(step.shape) : this.#prepared.use(step.shape);
+      const statement = this.#statementFor(step, fresh);
       if (!statement.sent) {
         outbox.parse(statement.name, step.shape.text);
         statement.sent = true;
@@ -277,6 +277,11 @@ export class PostgresConnection {
       if (step.sync) outbox.sync();
       return statement;
     });
+  }
+
+  #statementFor({ shape, isUnprepared }: BatchStep, fresh: boolean): PreparedStatement {
+    if (isUnprepared) return this.#prepared.unnamed(shape);
+    return fresh ? this.#prepared.replace(shape) : this.#prepared.use(shape);
   }
 
   readonly #flush = (): void => {

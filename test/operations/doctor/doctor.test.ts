@@ -356,7 +356,7 @@ describe("runChecks", () => {
     }));
     const login = {
       ...facts.login,
-      sessions: { isRouted: true, isExplicit: true, keepsSettings: true, preparesStatements: false },
+      sessions: { isRouted: true, isExplicit: true, keepsSettings: true, setsByStatements: false, preparesStatements: false },
       isInTheOpen: true,
     };
     const stream = { ...facts.replication, isPooled: true };
