@@ -1,7 +1,8 @@
-import type pg from "pg";
 import type { QualifiedName } from "./types.ts";
 
 export type DistributedTable = QualifiedName & { readonly oid: number };
+
+type RunQuery = <Row extends object>(text: string) => Promise<readonly Row[]>;
 
 const HAS_CITUS = "select pg_catalog.to_regclass('pg_catalog.pg_dist_partition') is not null as \"isDistributed\"";
 const DISTRIBUTED_TABLES = `
@@ -14,8 +15,7 @@ const DISTRIBUTED_TABLES = `
  * Returns the tables whose rows Citus stores in shards: distributed tables, reference tables, and local tables that it manages. Changes of
  * their rows are in the WAL of other nodes, or under the name of a shard.
  */
-export async function readDistributedTables(client: Pick<pg.ClientBase, "query">): Promise<readonly DistributedTable[]> {
-  const { rows } = await client.query<{ isDistributed: boolean }>(HAS_CITUS);
-  if (!rows[0]!.isDistributed) return [];
-  return (await client.query<DistributedTable>(DISTRIBUTED_TABLES)).rows;
+export async function readDistributedTables(query: RunQuery): Promise<readonly DistributedTable[]> {
+  const [server] = await query<{ isDistributed: boolean }>(HAS_CITUS);
+  return server!.isDistributed ? query<DistributedTable>(DISTRIBUTED_TABLES) : [];
 }

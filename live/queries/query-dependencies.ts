@@ -340,7 +340,8 @@ async function readInTransaction(
     publication,
   ]);
   const { rows: published } = await client.query<{ all_events: boolean }>(PUBLISHES_ALL, [publication]);
-  const distributed = new Set((await readDistributedTables(client)).map(({ oid }) => oid));
+  const distributedTables = await readDistributedTables(async (query) => (await client.query(query)).rows);
+  const distributed = new Set(distributedTables.map(({ oid }) => oid));
   const objects = rows.map(({ dependency }) =>
     dependency.kind === "relation" ? { ...dependency, isDistributed: distributed.has(dependency.oid) } : dependency,
   );

@@ -100,8 +100,11 @@ export type TransactionCapabilities = {
   readonly isExplicit: boolean;
   /** True if a setting that a function changes for its session would apply to later requests. */
   readonly keepsSettings: boolean;
-  /** True if the caller's role and settings are set by SET LOCAL instead of by a function. Then requests are explicit transactions. */
-  readonly setsByStatements: boolean;
+  /**
+   * The caller's role and settings are set by a function, or by a SET LOCAL for each, which Citus (`distributed`) passes on to its other nodes. With
+   * statements, requests are explicit transactions.
+   */
+  readonly settingMode: "function" | "statements" | "distributed";
 };
 
 /** The steps, the index of the first one whose rows are collected, and the number of steps from it to the last such one. */
@@ -117,27 +120,29 @@ export type StepSequence = {
  */
 export function adaptSteps(batch: StepSequence, capabilities: TransactionCapabilities): StepSequence {
   const sequence = capabilities.isExplicit ? toExplicitSteps(batch, capabilities) : batch;
-  return capabilities.setsByStatements ? withSettingStatements(sequence) : sequence;
+  const { settingMode } = capabilities;
+  return settingMode === "function" ? sequence : withSettingStatements(sequence, settingMode === "distributed");
 }
 
 /**
  * Sets each setting by a statement of its own. A distributed database applies these on its other nodes, where policies read them; what a
  * function sets stays on the node that runs it.
  */
-function withSettingStatements({ steps, main, mainCount }: StepSequence): StepSequence {
-  const before = steps.slice(0, main).flatMap(toSettingStatements);
-  const own = steps.slice(main, main + mainCount).flatMap(toSettingStatements);
-  const after = steps.slice(main + mainCount).flatMap(toSettingStatements);
+function withSettingStatements({ steps, main, mainCount }: StepSequence, isDistributed: boolean): StepSequence {
+  const toStatements = (step: BatchStep) => toSettingStatements(step, isDistributed);
+  const before = steps.slice(0, main).flatMap(toStatements);
+  const own = steps.slice(main, main + mainCount).flatMap(toStatements);
+  const after = steps.slice(main + mainCount).flatMap(toStatements);
   return { steps: [...before, ...own, ...after], main: before.length, mainCount: own.length };
 }
 
-function toSettingStatements(step: BatchStep): BatchStep[] {
+function toSettingStatements(step: BatchStep, isDistributed: boolean): BatchStep[] {
   const { sets, values, isContext } = step;
   if (!sets) return [step];
   const statements = sets.map((name, index) =>
     makeSettingStatement(`${pg.escapeIdentifier(name)} = ${settingValue(name, String(values[index]))}`, step),
   );
-  return isContext ? [makeSettingStatement(PASSES_SETTINGS_ON, step), ...statements] : statements;
+  return isContext && isDistributed ? [makeSettingStatement(PASSES_SETTINGS_ON, step), ...statements] : statements;
 }
 
 /** Settings whose values are lists of names: SET takes each name by itself. */
@@ -156,7 +161,7 @@ function settingValue(name: string, value: string): string {
   return names.length === 0 ? "''" : names.map((listed) => pg.escapeLiteral(listed)).join(", ");
 }
 
-/** Without it, Citus keeps what SET LOCAL sets on the node of the session. Other servers store it as a setting that nobody reads. */
+/** Without it, Citus keeps what SET LOCAL sets on the node of the session. */
 const PASSES_SETTINGS_ON = "citus.propagate_set_commands = 'local'";
 
 function makeSettingStatement(assignment: string, { isContext, isPreceding }: BatchStep): BatchStep {

@@ -48,7 +48,9 @@ const IMPLICIT_SETTINGS =
 const SET = new StatementShape(
   "select pg_catalog.set_config('content_service.probe',$1,true),pg_catalog.set_config('content_service.probe_too',$1,true)",
 );
-const FIND_CITUS = new StatementShape("select from pg_catalog.pg_extension where extname operator(pg_catalog.=) 'citus'");
+const FIND_CITUS = new StatementShape(
+  "select from pg_catalog.pg_extension where extname operator(pg_catalog.=) 'citus'",
+);
 const READ = new StatementShape(
   "select pg_catalog.current_setting('content_service.probe',true),pg_catalog.pg_backend_pid()::pg_catalog.text",
 );
@@ -58,13 +60,13 @@ const LEAVE = new StatementShape(
   "select pg_catalog.pg_backend_pid()::pg_catalog.text,pg_catalog.current_setting('content_service.left',true),pg_catalog.set_config('content_service.left',$1,false),pg_catalog.pg_sleep(0.002)",
 );
 
-const IMPLICIT: TransactionCapabilities = { isExplicit: false, keepsSettings: true, setsByStatements: false };
-const EXPLICIT: TransactionCapabilities = { isExplicit: true, keepsSettings: true, setsByStatements: false };
+const IMPLICIT: TransactionCapabilities = { isExplicit: false, keepsSettings: true, settingMode: "function" };
+const EXPLICIT: TransactionCapabilities = { isExplicit: true, keepsSettings: true, settingMode: "function" };
 /** Serves routers that refuse `reset all`, too. */
 const EXPLICIT_WITHOUT_RESET: TransactionCapabilities = {
   isExplicit: true,
   keepsSettings: false,
-  setsByStatements: false,
+  settingMode: "function",
 };
 
 /**
@@ -82,7 +84,7 @@ export async function findConnectionCapabilities(
   if (isDistributed && settings.settingMode === "function") throw new Error(HIDDEN_SETTINGS);
   if (!isDistributed && settings.settingMode !== "statements") return found;
   if (settings.transactionMode === "implicit") throw new Error(IMPLICIT_SETTINGS);
-  return { ...found, isExplicit: true, setsByStatements: true };
+  return { ...found, isExplicit: true, settingMode: isDistributed ? "distributed" : "statements" };
 }
 
 async function findSessionCapabilities(

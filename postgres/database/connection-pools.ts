@@ -262,7 +262,8 @@ export class ConnectionPools {
     const capabilities = await this.#probing;
     if (!isDeepStrictEqual(capabilities, this.#capabilities)) {
       if (capabilities.isRouted) this.#options.log.info(capabilities, "the database is behind a router");
-      if (capabilities.setsByStatements) this.#options.log.info(capabilities, "the caller's settings are set by statements");
+      if (capabilities.settingMode === "distributed")
+        this.#options.log.info(capabilities, "the database is distributed");
     }
     this.#capabilities = capabilities;
     return capabilities;

@@ -42,7 +42,7 @@ export function makePublication(asOwner: AsOwner, publication: string): Publicat
   const tables = batchLookups(async () => {
     const [published, distributed] = await asOwner(async (client) => {
       const { rows } = await client.query<PublishedTable>(PUBLISHED_TABLES, [publication]);
-      return [rows, await readDistributedTables(client)];
+      return [rows, await readDistributedTables(async (text) => (await client.query(text)).rows)];
     });
     return published.filter(
       ({ schema, table }) => !distributed.some((other) => other.schema === schema && other.name === table),

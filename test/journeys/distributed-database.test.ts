@@ -13,20 +13,25 @@ const database = useDatabase({
   template: "platform",
   sql: `
     ${CITUS}
-    create table public.orders (tenant int, id int, path text, primary key (tenant, id));
+    create table public.orders (
+      tenant int, id int, path text, tags text[], at timestamptz default now(), primary key (tenant, id),
+      constraint "path_102040" check (path <> '')
+    );
     create table public.products (id int primary key, name text);
     alter table public.orders enable row level security;
     create policy own on public.orders to authenticated
       using (tenant = (select (auth.jwt() ->> 'tenant')::int)) with check (tenant = (select (auth.jwt() ->> 'tenant')::int));
     create function public.seen_header() returns text language sql stable
       as $$ select current_setting('request.headers', true)::json ->> 'x-note' $$;
-    grant select, insert, update, delete on public.orders, public.products to authenticated;
+    grant select, insert, update, delete on public.orders, public.products to authenticated, service_role;
     grant execute on function public.seen_header to authenticated;
     insert into public.orders select n % 2, n, 'order ' || n from generate_series(1, 6) as n;
     insert into public.products values (1, 'pen');
     ${distribute("public.orders")}`,
 });
-const service = useFixture(() => serve(database, { BASE_SCHEMA: "platform", REST_REQUIRE_APIKEY: "false" }));
+const service = useFixture(() =>
+  serve(database, { BASE_SCHEMA: "platform", REST_REQUIRE_APIKEY: "false", PGRST_DB_PLAN_ENABLED: "true" }),
+);
 
 const claims = { role: "authenticated", tenant: 1 };
 const headers = { authorization: `Bearer ${jwt.sign(claims, SECRET)}`, "content-type": "application/json" };
@@ -47,8 +52,39 @@ describe("on a distributed database", () => {
     expect(written.status).toBe(403);
     const own = await ask("/rest/v1/orders", { method: "POST", body: JSON.stringify({ tenant: 1, id: 7 }) });
     expect(own.status).toBe(201);
-    const changed = await ask("/rest/v1/orders?id=gt.0", { method: "DELETE", headers: { prefer: "return=representation" } });
-    expect(JSON.parse(changed.text).map(({ id }: { id: number }) => id)).toEqual([1, 3, 5, 7]);
+    const deleted = await ask("/rest/v1/orders?id=gte.5", {
+      method: "DELETE",
+      headers: { prefer: "return=representation" },
+    });
+    expect(JSON.parse(deleted.text).map(({ id }: { id: number }) => id)).toEqual([5, 7]);
+  });
+
+  test("rows are changed by the row type of the table, of which Citus needs no list of columns", async () => {
+    const body = JSON.stringify({ path: "new", tags: ["a", 'b"c'] });
+    const returned = { prefer: "return=representation" };
+    const changed = await ask("/rest/v1/orders?id=eq.3&select=id,path,tags", {
+      method: "PATCH",
+      body,
+      headers: returned,
+    });
+    expect(JSON.parse(changed.text)).toEqual([{ id: 3, path: "new", tags: ["a", 'b"c'] }]);
+    const plan = await ask("/rest/v1/orders?id=eq.3", {
+      method: "PATCH",
+      body,
+      headers: {
+        accept: "application/vnd.pgrst.plan+text; options=verbose",
+        authorization: `Bearer ${jwt.sign({ role: "service_role" }, SECRET)}`,
+      },
+    });
+    expect(plan.text).toContain("json_populate_record");
+  });
+
+  test("errors name tables and constraints without the numbers of shards", async () => {
+    const { text } = await ask("/rest/v1/orders", {
+      method: "POST",
+      body: JSON.stringify({ tenant: 1, id: 9, path: "" }),
+    });
+    expect(JSON.parse(text).message).toBe('new row for relation "orders" violates check constraint "path"');
   });
 
   test("a value of a request ends neither its setting nor the statement", async () => {
@@ -67,7 +103,10 @@ describe("on a distributed database", () => {
     const shape = await ask("/v1/shape?table=orders&offset=-1");
     expect([shape.status, shape.text]).toEqual([400, expect.stringContaining("distributed by Citus")]);
     const abort = new AbortController();
-    const live = await fetch(`${service.url}/rest/v1/products`, { headers: { ...headers, ...stream.headers }, signal: abort.signal });
+    const live = await fetch(`${service.url}/rest/v1/products`, {
+      headers: { ...headers, ...stream.headers },
+      signal: abort.signal,
+    });
     expect(live.status).toBe(200);
     abort.abort();
   });

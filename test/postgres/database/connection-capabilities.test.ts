@@ -13,7 +13,7 @@ const UNSET: SessionSettings = { transactionMode: null, preparedStatements: null
 const OF_POSTGRES = {
   isExplicit: false,
   keepsSettings: true,
-  setsByStatements: false,
+  settingMode: "function",
   isRouted: false,
   preparesStatements: true,
 };
@@ -41,7 +41,7 @@ describe("connections to Postgres itself", () => {
 });
 
 describe("settings by statements", () => {
-  const BY_STATEMENTS = { ...OF_POSTGRES, isExplicit: true, setsByStatements: true };
+  const BY_STATEMENTS = { ...OF_POSTGRES, isExplicit: true, settingMode: "statements" };
   const distributed = useDatabase({ template: "empty", sql: CITUS });
 
   test("are used where the operator says so", async () => {
@@ -50,7 +50,7 @@ describe("settings by statements", () => {
   });
 
   test("are used on Citus, whose workers would not get them otherwise", async () => {
-    expect(await find(distributed.url)).toEqual(BY_STATEMENTS);
+    expect(await find(distributed.url)).toEqual({ ...BY_STATEMENTS, settingMode: "distributed" });
     await expect(find(distributed.url, { ...UNSET, settingMode: "function" })).rejects.toThrow(
       "whose workers would check policies without the caller's role and claims",
     );
@@ -91,7 +91,7 @@ describe("connections through the hostile router", () => {
     expect(await find(url)).toEqual({
       isExplicit: true,
       keepsSettings: false,
-      setsByStatements: false,
+      settingMode: "function",
       isRouted: true,
       preparesStatements: false,
     });

@@ -336,7 +336,7 @@ test.each(["runTogether", "a transaction"])("statements are sent by %s in one wr
 });
 
 describe("with settings by statements", () => {
-  const byStatements = { isExplicit: true, keepsSettings: true, setsByStatements: true };
+  const byStatements = { isExplicit: true, keepsSettings: true, settingMode: "distributed" } as const;
   const limits = { readOnly: true, statementTimeout: 0, lockTimeout: 0, timeoutMs: undefined };
   const shapeOf = ({ text }: Statement) => new StatementShape(text);
   const textsOf = (steps: readonly BatchStep[]) => steps.map(({ shape }) => shape.text);
@@ -377,7 +377,11 @@ describe("with settings by statements", () => {
     const statements = [insert(1), { ...sql("select 2"), context: at("/second") }, { ...sql("select 3"), before: PID }];
     const opening = makeOpeningSteps(alice, limits, undefined);
     const grouped = makeGroupSteps(statements, alice, shapeOf, limits);
-    const batch = { steps: [...opening, ...withEnd(grouped, "commit")], main: opening.length, mainCount: grouped.length };
+    const batch = {
+      steps: [...opening, ...withEnd(grouped, "commit")],
+      main: opening.length,
+      mainCount: grouped.length,
+    };
     const { steps, main, mainCount } = adaptSteps(batch, byStatements);
     const own = steps.slice(main, main + mainCount).filter(isOwnStep);
     expect(textsOf(own)).toEqual([insert(1).text, "select 2", "select 3"]);
@@ -393,7 +397,7 @@ describe("through a router that refuses RESET ALL", () => {
     const grouped = makeGroupSteps(statements, alice, shapeOf, limits);
     const steps = [...opening, ...withEnd(grouped, "commit")];
     const batch = { steps, main: opening.length, mainCount: grouped.length };
-    const adapted = adaptSteps(batch, { isExplicit: true, keepsSettings: false, setsByStatements: false });
+    const adapted = adaptSteps(batch, { isExplicit: true, keepsSettings: false, settingMode: "function" });
     const texts = adapted.steps.map(({ shape }) => shape.text);
     expect(texts.filter((text) => text === "reset all")).toEqual([]);
     const main = adapted.steps.slice(adapted.main, adapted.main + adapted.mainCount);
