@@ -130,23 +130,21 @@ async function measure(seconds: number, request: () => Promise<unknown>): Promis
   return (1_000 * count) / (performance.now() - start);
 }
 
+type Way = "pgbench" | "engine" | "explicit" | "statements" | "pool" | "pipeline";
 type EngineSample = { readonly rate: number; readonly nodeTime: number; readonly postgresTime: number | null };
 
 export const bench: Bench = async ({ rounds, seconds, print }) => {
   const version = await requirePgbench();
   print(`engine: one round trip as a caller, row-level security on, no HTTP; ${version}`);
   print(
-    `median of ${rounds} rounds of ${seconds} s, pgbench, engine, engine with TRANSACTION_MODE=explicit, pg.Pool, and pg in pipeline mode in turn\n`,
+    `median of ${rounds} rounds of ${seconds} s, pgbench, engine, engine with TRANSACTION_MODE=explicit and with CALLER_SETTINGS=statements, pg.Pool, and pg in pipeline mode in turn\n`,
   );
   await using scratch = await startScratch(SCHEMA);
   const url = scratch.url("authenticator");
-  const database = openDatabase({ url, ownerUrl: scratch.url("postgres"), log: { info() {}, warn() {} } });
-  const explicit = openDatabase({
-    url,
-    ownerUrl: scratch.url("postgres"),
-    log: { info() {}, warn() {} },
-    transactionMode: "explicit",
-  });
+  const options = { url, ownerUrl: scratch.url("postgres"), log: { info() {}, warn() {} } };
+  const database = openDatabase(options);
+  const explicit = openDatabase({ ...options, transactionMode: "explicit" });
+  const statements = openDatabase({ ...options, settingMode: "statements" });
   const pool = new pg.Pool({ connectionString: url, max: PG_CONNECTIONS });
   // pool.end() does not wait for the sockets, so they see the server stop.
   pool.on("error", () => {});
@@ -168,18 +166,20 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
     const byPgbench = () => pgbench({ url, script, clients: work.pgbenchClients, seconds });
     const byEngine = () => measure(seconds, () => runByEngine(database, work));
     const byExplicit = () => measure(seconds, () => runByEngine(explicit, work));
+    const byStatements = () => measure(seconds, () => runByEngine(statements, work));
     const byPool = () => measure(seconds, () => runByPool(pool, work));
     const byPipeline = () => measure(seconds, () => runByPipeline(pipelines.next(), work));
-    for (const each of [database, explicit]) await measure(0.5, () => runByEngine(each, work));
+    for (const each of [database, explicit, statements]) await measure(0.5, () => runByEngine(each, work));
     await measure(0.5, () => runByPool(pool, work));
     await measure(0.5, () => runByPipeline(pipelines.next(), work));
 
-    const samples: Readonly<Record<"pgbench" | "engine" | "explicit" | "pool" | "pipeline", EngineSample>>[] = [];
+    const samples: Readonly<Record<Way, EngineSample>>[] = [];
     for (let round = 0; round < rounds; round++) {
       samples.push({
         pgbench: await timed(byPgbench),
         engine: await timed(byEngine),
         explicit: await timed(byExplicit),
+        statements: await timed(byStatements),
         pool: await timed(byPool),
         pipeline: await timed(byPipeline),
       });
@@ -190,8 +190,10 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
       toPool: median(samples.map(({ engine, pool }) => engine.rate / pool.rate)),
       toPipeline: median(samples.map(({ engine, pipeline }) => engine.rate / pipeline.rate)),
       explicitToImplicit: median(samples.map((each) => processorTime(each.explicit) / processorTime(each.engine))),
+      statementsToImplicit: median(samples.map((each) => processorTime(each.statements) / processorTime(each.engine))),
       engine: summary(samples.map(({ engine }) => engine)),
       explicit: summary(samples.map(({ explicit }) => explicit)),
+      statements: summary(samples.map((each) => each.statements)),
       pgbench: summary(samples.map(({ pgbench }) => pgbench)),
       pool: summary(samples.map(({ pool }) => pool)),
       pipeline: summary(samples.map(({ pipeline }) => pipeline)),
@@ -199,7 +201,7 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
     results.push(result);
     print(describe(result));
   }
-  await Promise.all([database.close(), explicit.close()]);
+  await Promise.all([database.close(), explicit.close(), statements.close()]);
   await pool.end();
   await pipelines.close();
 
@@ -230,8 +232,10 @@ function describe(result: {
   readonly toPool: number;
   readonly toPipeline: number;
   readonly explicitToImplicit: number;
+  readonly statementsToImplicit: number;
   readonly engine: Summary;
   readonly explicit: Summary;
+  readonly statements: Summary;
   readonly pgbench: Summary;
   readonly pool: Summary;
   readonly pipeline: Summary;
@@ -247,6 +251,7 @@ function describe(result: {
     `  ${result.work}: ${result.toPgbench.toFixed(2)} of pgbench, ${result.toPool.toFixed(1)} times pg.Pool with BEGIN … COMMIT, ${result.toPipeline.toFixed(1)} times pg in pipeline mode`,
     line("engine", result.engine),
     `${line("explicit", result.explicit)}, ${result.explicitToImplicit.toFixed(2)} of the engine's`,
+    `${line("statements", result.statements)}, ${result.statementsToImplicit.toFixed(2)} of the engine's`,
     line("pgbench", result.pgbench),
     line("pg.Pool", result.pool),
     line("pg pipeline", result.pipeline),

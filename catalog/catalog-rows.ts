@@ -1,6 +1,7 @@
 import type { CatalogQuery } from "./catalog-query.ts";
 import { readConstraints, readHiddenJunctions, readIndexes } from "./constraints.ts";
 import { readDistances } from "./distances.ts";
+import { readDistributedTables } from "./distributed-tables.ts";
 import { makeGrantsParser, readRoles } from "./roles.ts";
 import { readRoutines, readRowAggregates } from "./routines.ts";
 import { readExtensions, readSchemas, readServer } from "./schemas.ts";
@@ -33,6 +34,7 @@ export async function readCatalogRows(
   const exposedOids = schemas.filter(({ name }) => exposed.includes(name)).map(({ oid }) => oid);
 
   const tables = await readTables(read, schemaOids);
+  const distributedTables = await readDistributedTables((text) => read("distributed tables", text));
   const columns = await readColumns(read, schemaOids);
   const routines = await readRoutines(read, exposedOids, schemaOids);
   const policies = await readPolicies(read, schemaOids);
@@ -64,6 +66,7 @@ export async function readCatalogRows(
     hiddenJunctions: await readHiddenJunctions(read, exposedOids),
     schemas,
     tables,
+    distributedTables: new Set(distributedTables.map(({ oid }) => oid)),
     columns,
     routines,
     policies,

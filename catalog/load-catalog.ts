@@ -192,6 +192,7 @@ async function assembleTables(
     types.fillRowType(row.oid, columns);
     tables.set(row.oid, {
       ...toTableProperties(row),
+      isDistributed: rows.distributedTables.has(row.oid),
       showsAllRows: row.relkind === "v" ? rowsByOid.wholeViews.has(row.oid) : row.relkind !== "f",
       columns,
       primaryKey: toPrimaryKey(row, rowsByOid, primaryKeyAt),

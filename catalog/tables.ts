@@ -77,6 +77,8 @@ export type CatalogTable = QualifiedName & {
   readonly securityInvoker: boolean;
   /** False for a view that may hide rows of the tables that it reads, by its query or by their policies, and for a foreign table. */
   readonly showsAllRows: boolean;
+  /** True if Citus stores its rows in shards. */
+  readonly isDistributed: boolean;
   readonly replicaIdentity: "default" | "nothing" | "full" | "index";
   /** The columns in their order. */
   readonly columns: ReadonlyMap<string, CatalogColumn>;

@@ -133,6 +133,11 @@ export const POSTGRES_SETTINGS = {
     oneOf("implicit", "explicit"),
     "`implicit`, or `explicit` (BEGIN and COMMIT) for [some routers](operations.md#other-routers). Unset: found out.",
   ),
+  settingMode: optional(
+    "CALLER_SETTINGS",
+    oneOf("function", "statements"),
+    "`statements` sets the caller's role and settings by `SET LOCAL`, which [Citus](engines.md#citus) passes on to its workers. Unset: found out.",
+  ),
   channel: withDefault("PGRST_DB_CHANNEL", text, "pgrst", RELOAD_CHANNEL),
   channelEnabled: withDefault("PGRST_DB_CHANNEL_ENABLED", flag, "true", RELOAD_CHANNEL),
   databaseConfig: withDefault("PGRST_DB_CONFIG", flag, "true", DATABASE_CONFIG),

@@ -47,6 +47,8 @@ export function serve(
     USERS_ACCESS: "open",
     // The connections that the tests hold open are closed at once.
     DRAIN_TIMEOUT_SECONDS: "0",
+    // A run of all tests in this mode shows that nothing depends on how the caller's settings are set.
+    ...(process.env.CALLER_SETTINGS && { CALLER_SETTINGS: process.env.CALLER_SETTINGS }),
     ...settings,
   });
   const giveUp = (reason: Error) => {

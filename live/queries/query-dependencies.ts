@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { readDistributedTables } from "#catalog";
 import type { AsOwner } from "#postgres/database";
 import type { Statement } from "#postgres/statement";
 import { type ParsedFunction, parseBody, type UnparsedFunction } from "./parse-bodies.ts";
@@ -291,6 +292,8 @@ type UsedRelation = {
   readonly hasKey: boolean;
   readonly isPublished: boolean;
   readonly isFiltered: boolean;
+  /** True if other nodes store its rows. */
+  readonly isDistributed: boolean;
   readonly roots: readonly number[];
   readonly isReadOnce: boolean;
   readonly isReadOnceByOthers: boolean;
@@ -337,7 +340,11 @@ async function readInTransaction(
     publication,
   ]);
   const { rows: published } = await client.query<{ all_events: boolean }>(PUBLISHES_ALL, [publication]);
-  const objects = rows.map(({ dependency }) => dependency);
+  const distributedTables = await readDistributedTables(async (query) => (await client.query(query)).rows);
+  const distributed = new Set(distributedTables.map(({ oid }) => oid));
+  const objects = rows.map(({ dependency }) =>
+    dependency.kind === "relation" ? { ...dependency, isDistributed: distributed.has(dependency.oid) } : dependency,
+  );
   const summary = summarize(objects, unread, published[0]?.all_events === true);
   return { ...summary, fingerprint: await fetchFingerprint(client, summary.deciding) };
 }
@@ -478,10 +485,11 @@ function toPolicyDependency(object: Extract<ReadObject, { kind: "condition" | "f
 }
 
 function obstaclesOfRelation(relation: UsedRelation): string[] {
-  const { relkind, hasKey, isPublished, isFiltered } = relation;
+  const { relkind, hasKey, isPublished, isFiltered, isDistributed } = relation;
   const name = nameOf(relation, "table");
   if (relkind === "f") return [`${name} is a foreign table`];
   if (relkind === "m") return [`${name} is a materialized view`];
+  if (isDistributed) return [`${name} is distributed by Citus, and changes of its rows do not reach this server`];
   if (relkind === "p") return [];
   if (!isPublished) return [`${name} is not in the publication of row changes`];
   if (isFiltered) return [`the publication has only some rows of ${name}`];

@@ -93,7 +93,8 @@ function taskRoleFindings({ login, server }: DoctorFacts): DoctorFinding[] {
 }
 
 /** Checks the attributes of the roles of anonymous and signed-in callers. */
-function roleFindings({ server }: DoctorFacts): DoctorFinding[] {
+function roleFindings({ server, login }: DoctorFacts): DoctorFinding[] {
+  const isDistributed = login.sessions.settingMode === "distributed";
   return server.clients.flatMap(({ name, superuser, bypassesRowSecurity, mayLogIn }): DoctorFinding[] => {
     const role = quotedName(name);
     if (superuser) {
@@ -110,7 +111,13 @@ function roleFindings({ server }: DoctorFacts): DoctorFinding[] {
       const fix = `alter role ${role} nobypassrls;`;
       return [{ kind: "danger", problem: `Callers become ${role}, which bypasses row-level security.`, fix }];
     }
-    if (!mayLogIn) return [];
+    if (isDistributed && !mayLogIn) {
+      const problem = `Requests of ${role} fail on the workers of Citus, to which the coordinator connects as this role.`;
+      return [
+        { kind: "danger", problem, fix: `alter role ${role} login;  -- and let pg_hba.conf of the workers admit it` },
+      ];
+    }
+    if (isDistributed || !mayLogIn) return [];
     const problem = `Clients can log in as ${role} directly, without the service.`;
     return [{ kind: "advice", problem, fix: `alter role ${role} nologin;` }];
   });

@@ -198,12 +198,12 @@ export function connectionFindings({ config, login, replication }: DoctorFacts):
 
 /** Reports the missing capabilities of a router in front of Postgres. */
 function sessionFindings(
-  { isRouted, isExplicit, preparesStatements }: ConnectionCapabilities,
+  { isRouted, isExplicit, preparesStatements, settingMode }: ConnectionCapabilities,
   { transactionMode, preparedStatements }: DoctorFacts["config"],
 ): DoctorFinding[] {
   if (!isRouted) return [];
   const findings: DoctorFinding[] = [];
-  if (isExplicit && transactionMode === null) {
+  if (isExplicit && settingMode === "function" && transactionMode === null) {
     findings.push({
       kind: "advice",
       problem:

@@ -82,6 +82,7 @@ class StepRecords {
       alias: recordsAlias(table),
       isArray: true,
       byColumn: false,
+      rowOf: null,
       columns: [...columns, ...[this.#ordinal, ...pointers].map(toPositionColumn)],
     };
     const payload = rows.map(({ values, nulls }, row) =>

@@ -235,7 +235,7 @@ class InsertDraft implements StepDraft, RowSaver {
     const plan: NestedInsertPlan = {
       kind: "insert rows",
       table: { schema, name },
-      records: { alias: recordsAlias(rows.table), isArray: true, byColumn: false, columns: records },
+      records: { alias: recordsAlias(rows.table), isArray: true, byColumn: false, rowOf: null, columns: records },
       ordinal,
       columns: columns.map(({ column }) => column),
       links: rowLinks.map(({ link }) => link),

@@ -23,7 +23,7 @@ import {
   mayLack,
   planMissingValue,
   planRecordColumn,
-  toRecordsPlan,
+  toChangeRecordsPlan,
   unboundedType,
 } from "./records.ts";
 
@@ -59,7 +59,7 @@ export function planUpdate(intent: UpdateIntent, table: CatalogTable, context: U
   });
   const records = columns.flatMap((column) => column.records);
   return {
-    records: toRecordsPlan(table, payload, records),
+    records: toChangeRecordsPlan(table, payload, records),
     assignments: columns.map(({ assignment }) => assignment).filter(({ column }) => !key?.includes(column)),
     key: key && {
       columns: key.map((name) => ({ name, operatorSchema: operatorSchemaOf(table.columns.get(name)!.type, context) })),

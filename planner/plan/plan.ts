@@ -238,6 +238,8 @@ export type RecordsPlan = {
   readonly isArray: boolean;
   /** One array per column takes a third less time than JSON text, and a quarter of the memory. */
   readonly byColumn: boolean;
+  /** The table whose row type the payload is read as: Citus does not pass on a list of columns. */
+  readonly rowOf: QualifiedName | null;
   readonly columns: readonly RecordColumn[];
 };
 

@@ -39,7 +39,24 @@ export function toRecordsPlan(
   columns: readonly RecordColumn[],
 ): RecordsPlan {
   const byColumn = valueSpans !== undefined && columns.every(canBeReadFromArray);
-  return { alias: recordsAlias(table), isArray, byColumn, columns };
+  return { alias: recordsAlias(table), isArray, byColumn, rowOf: null, columns };
+}
+
+/** The records of an update. On the nodes that store a distributed table, they are read as rows of the table where that is possible. */
+export function toChangeRecordsPlan(
+  table: CatalogTable,
+  payload: RowPayload,
+  columns: readonly RecordColumn[],
+): RecordsPlan {
+  const isOfTable = columns.every(({ name, reader, missingValue }) => {
+    return table.columns.has(name) && reader === null && missingValue === null;
+  });
+  // A missing value of a domain is checked too, and the domain may forbid null.
+  const hasOtherDomain = table.columns.values().some(({ name, type }) => {
+    return type.kind === "domain" && !columns.some((column) => column.name === name);
+  });
+  const rowOf = table.isDistributed && isOfTable && !hasOtherDomain ? { schema: table.schema, name: table.name } : null;
+  return { ...toRecordsPlan(table, payload, columns), rowOf };
 }
 
 export function mayLack({ incompleteColumns }: RowPayload, name: string): boolean {

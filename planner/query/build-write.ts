@@ -86,12 +86,16 @@ export function keptColumns({ table }: ChangePlan, { wholeRow, names }: KeptColu
 
 /** The payload as rows with the columns' types. */
 export function recordsFromItem(records: RecordsPlan): Sql {
-  const { alias, isArray, byColumn, columns } = records;
+  const { alias, isArray, byColumn, rowOf, columns } = records;
   if (byColumn) return unnestedColumns(records);
   const as = identifier(alias);
   if (columns.length === 0)
     return isArray ? sql`pg_catalog.json_array_elements(${PAYLOAD_JSON}) as ${as}` : sql`(values (1)) as ${as}`;
   const isPlain = columns.every(({ reader, missingValue }) => reader === null && missingValue === null);
+  if (rowOf) {
+    const row = sql`null::${qualifiedIdentifier(rowOf)}`;
+    return sql`${isArray ? TO_TABLE_ROWS : TO_TABLE_ROW}(${row}, ${PAYLOAD_JSON}) as ${as}`;
+  }
   if (isPlain) return sql`${isArray ? TO_ROWS : TO_ROW}(${PAYLOAD_JSON}) as ${as}(${columnTypes(columns)})`;
   const values = columns.map((column, index) => sql`${recordValue(column, index)} as ${identifier(column.name)}`);
   const row = sql`${TO_ROW}("each"."json") as "row"(${columnTypes(columns)})`;
@@ -135,6 +139,8 @@ function columnArrayParameter(name: string, { sqlType, isJson }: ArrayElementPla
 }
 
 const TO_ROW = sql`pg_catalog.json_to_record`;
+const TO_TABLE_ROW = sql`pg_catalog.json_populate_record`;
+const TO_TABLE_ROWS = sql`pg_catalog.json_populate_recordset`;
 const TO_ROWS = sql`pg_catalog.json_to_recordset`;
 
 function columnTypes(columns: readonly RecordColumn[]): Sql {

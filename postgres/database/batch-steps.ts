@@ -13,6 +13,10 @@ export type BatchStep = {
   readonly isContext: boolean;
   /** True if the step runs before the request's own statement. */
   readonly isPreceding?: true;
+  /** The settings that get the values for the transaction; for other steps undefined. */
+  readonly sets?: readonly string[];
+  /** True if the text contains values: it is parsed for this step only. */
+  readonly isUnprepared?: true;
 };
 
 function makeConstantStep(text: string, { sync }: Pick<BatchStep, "sync">): BatchStep {
@@ -42,6 +46,7 @@ const BEGIN_ISOLATED = {
 } as const;
 const CHECK_CONSTRAINTS = makeConstantStep("set constraints all immediate", { sync: true });
 const SET_TIMEOUT = new StatementShape("select pg_catalog.set_config('statement_timeout', $1, true)");
+const TIMEOUT_SETTING = ["statement_timeout"];
 const COMMIT = makeConstantStep("commit", { sync: true });
 const ROLLBACK = makeConstantStep("rollback", { sync: true });
 
@@ -86,7 +91,7 @@ export function makeRolledBackSteps(
   return [BEGIN, RESET, makeContextStep(context, terms), ...terms.before, step, CHECK_CONSTRAINTS, ROLLBACK];
 }
 
-/** The ways in which sessions of a server or router run the transactions of requests. */
+/** The ways in which sessions of a server or router run the transactions of requests, and get their settings. */
 export type TransactionCapabilities = {
   /**
    * True if requests are sent as BEGIN … COMMIT instead of as the implicit transaction of the statements before a Sync,
@@ -95,6 +100,11 @@ export type TransactionCapabilities = {
   readonly isExplicit: boolean;
   /** True if a setting that a function changes for its session would apply to later requests. */
   readonly keepsSettings: boolean;
+  /**
+   * The caller's role and settings are set by a function, or by a SET LOCAL for each, which Citus (`distributed`) passes on to its other nodes. With
+   * statements, requests are explicit transactions.
+   */
+  readonly settingMode: "function" | "statements" | "distributed";
 };
 
 /** The steps, the index of the first one whose rows are collected, and the number of steps from it to the last such one. */
@@ -109,7 +119,55 @@ export type StepSequence = {
  * write of the server: after an error the connection rolls back. Statements that failed lately have a Sync of their own.
  */
 export function adaptSteps(batch: StepSequence, capabilities: TransactionCapabilities): StepSequence {
-  return capabilities.isExplicit ? toExplicitSteps(batch, capabilities) : batch;
+  const sequence = capabilities.isExplicit ? toExplicitSteps(batch, capabilities) : batch;
+  const { settingMode } = capabilities;
+  return settingMode === "function" ? sequence : withSettingStatements(sequence, settingMode === "distributed");
+}
+
+/**
+ * Sets each setting by a statement of its own. A distributed database applies these on its other nodes, where policies read them; what a
+ * function sets stays on the node that runs it.
+ */
+function withSettingStatements({ steps, main, mainCount }: StepSequence, isDistributed: boolean): StepSequence {
+  const toStatements = (step: BatchStep) => toSettingStatements(step, isDistributed);
+  const before = steps.slice(0, main).flatMap(toStatements);
+  const own = steps.slice(main, main + mainCount).flatMap(toStatements);
+  const after = steps.slice(main + mainCount).flatMap(toStatements);
+  return { steps: [...before, ...own, ...after], main: before.length, mainCount: own.length };
+}
+
+function toSettingStatements(step: BatchStep, isDistributed: boolean): BatchStep[] {
+  const { sets, values, isContext } = step;
+  if (!sets) return [step];
+  const statements = sets.map((name, index) =>
+    makeSettingStatement(`${pg.escapeIdentifier(name)} = ${settingValue(name, String(values[index]))}`, step),
+  );
+  return isContext && isDistributed ? [makeSettingStatement(PASSES_SETTINGS_ON, step), ...statements] : statements;
+}
+
+/** Settings whose values are lists of names: SET takes each name by itself. */
+const LISTS_OF_NAMES: ReadonlySet<string> = new Set(["search_path", "temp_tablespaces"]);
+/** Postgres refuses it as it refuses a parameter with a zero byte: 22021. */
+const INVALID_TEXT = "E'\\000'";
+const LISTED_NAME = /"((?:[^"]|"")*)"|([^\s,"]+)/g;
+
+function settingValue(name: string, value: string): string {
+  if (value.includes("\0")) return INVALID_TEXT;
+  if (!LISTS_OF_NAMES.has(name)) return pg.escapeLiteral(value);
+  const names = Array.from(
+    value.matchAll(LISTED_NAME),
+    ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain!.toLowerCase(),
+  );
+  return names.length === 0 ? "''" : names.map((listed) => pg.escapeLiteral(listed)).join(", ");
+}
+
+/** Without it, Citus keeps what SET LOCAL sets on the node of the session. */
+const PASSES_SETTINGS_ON = "citus.propagate_set_commands = 'local'";
+
+function makeSettingStatement(assignment: string, { isContext, isPreceding }: BatchStep): BatchStep {
+  const shape = new StatementShape(`set local ${assignment}`);
+  const step: BatchStep = { shape, values: [], sync: false, isContext, isUnprepared: true };
+  return isPreceding ? { ...step, isPreceding } : step;
 }
 
 function toExplicitSteps(batch: StepSequence, { keepsSettings }: TransactionCapabilities): StepSequence {
@@ -190,7 +248,8 @@ export function makeGroupSteps(
 
 /** Sets the timeout of the following statements in the transaction. */
 export function makeTimeoutStep(milliseconds: number): BatchStep {
-  return { shape: SET_TIMEOUT, values: [String(milliseconds)], sync: false, isContext: false, isPreceding: true };
+  const values = [String(milliseconds)];
+  return { shape: SET_TIMEOUT, values, sets: TIMEOUT_SETTING, sync: false, isContext: false, isPreceding: true };
 }
 
 /** Checks deferred constraints within the statement timeout, which does not apply to COMMIT. */
@@ -243,8 +302,8 @@ function makeContextStep({ role, settings }: StatementContext, terms: StatementL
   if (readOnly) values.push("on");
   for (const [, value] of settings) values.push(value);
   if (timeoutMs !== undefined) values.push(String(timeoutMs));
-  const shape = contextShapeFor(settings, { readOnly, isTimed: timeoutMs !== undefined });
-  return { shape, values: checkValues(values), sync: false, isContext: true };
+  const { shape, sets } = contextShapeFor(settings, { readOnly, isTimed: timeoutMs !== undefined });
+  return { shape, values: checkValues(values), sets, sync: false, isContext: true };
 }
 
 /** Rejects values that would fail in the encoder in the middle of a message. */
@@ -259,7 +318,8 @@ function checkValues(values: readonly ParameterValue[]): readonly ParameterValue
 }
 
 type ContextStepOptions = { readonly readOnly: boolean; readonly isTimed: boolean };
-type CachedContextShape = ContextStepOptions & { readonly names: readonly string[]; readonly shape: StatementShape };
+type ContextShape = { readonly shape: StatementShape; readonly sets: readonly string[] };
+type CachedContextShape = ContextStepOptions & ContextShape & { readonly names: readonly string[] };
 
 /** The known shapes, indexed by the number of settings. */
 const contextShapes: CachedContextShape[][] = [];
@@ -268,22 +328,23 @@ const contextShapes: CachedContextShape[][] = [];
 function contextShapeFor(
   settings: StatementContext["settings"],
   { readOnly, isTimed }: ContextStepOptions,
-): StatementShape {
+): ContextShape {
   contextShapes[settings.length] ??= [];
   const candidates = contextShapes[settings.length]!;
   for (const known of candidates) {
     const isSame = known.readOnly === readOnly && known.isTimed === isTimed;
-    if (isSame && known.names.every((name, index) => name === settings[index]![0])) return known.shape;
+    if (isSame && known.names.every((name, index) => name === settings[index]![0])) return known;
   }
   const names = settings.map(([name]) => name);
-  const all = ["role", "statement_timeout", "lock_timeout"];
-  if (readOnly) all.push("transaction_read_only");
-  all.push(...names);
-  if (isTimed) all.push("statement_timeout");
-  const calls = all.map((name, index) => `pg_catalog.set_config(${pg.escapeLiteral(name)},$${index + 1},true)`);
+  const sets = ["role", "statement_timeout", "lock_timeout"];
+  if (readOnly) sets.push("transaction_read_only");
+  sets.push(...names);
+  if (isTimed) sets.push("statement_timeout");
+  const calls = sets.map((name, index) => `pg_catalog.set_config(${pg.escapeLiteral(name)},$${index + 1},true)`);
   const shape = new StatementShape(`select ${countsOf(calls)}`);
-  candidates.push({ readOnly, isTimed, names, shape });
-  return shape;
+  const made = { readOnly, isTimed, names, shape, sets };
+  candidates.push(made);
+  return made;
 }
 
 /** Postgres limits the arguments of a function to 100. */

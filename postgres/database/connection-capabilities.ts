@@ -10,6 +10,9 @@ import { StatementShape } from "./statement-shape.ts";
 /** The transaction of a request: the implicit one of the statements before a Sync, or BEGIN … COMMIT. */
 export type TransactionMode = "implicit" | "explicit";
 
+/** How the caller's role and settings are set: by a function, or by a SET LOCAL for each. */
+export type SettingMode = "function" | "statements";
+
 /** The capabilities of connections through a server or router. */
 export type ConnectionCapabilities = TransactionCapabilities & {
   /** True if the connection has a router such as PgBouncer, which changes the session between transactions. */
@@ -22,6 +25,7 @@ export type ConnectionCapabilities = TransactionCapabilities & {
 export type SessionSettings = {
   readonly transactionMode: TransactionMode | null;
   readonly preparedStatements: boolean | null;
+  readonly settingMode: SettingMode | null;
 };
 
 type OpenSocket = () => Promise<PostgresSocket>;
@@ -36,9 +40,16 @@ const SPLIT_REQUEST =
   "The router runs the statements of one request in several sessions: unset TRANSACTION_MODE, or set it to explicit.";
 const SPLIT_TRANSACTION =
   "The router does not run the statements of one transaction in one session, as PgBouncer with pool_mode = statement: let it pool transactions or sessions, or connect to Postgres itself.";
+const HIDDEN_SETTINGS =
+  "The database has the extension citus, whose workers would check policies without the caller's role and claims: unset CALLER_SETTINGS, or set it to statements.";
+const IMPLICIT_SETTINGS =
+  "The caller's role and settings are set by statements, which need BEGIN and COMMIT: unset TRANSACTION_MODE, or set it to explicit.";
 
 const SET = new StatementShape(
   "select pg_catalog.set_config('content_service.probe',$1,true),pg_catalog.set_config('content_service.probe_too',$1,true)",
+);
+const FIND_CITUS = new StatementShape(
+  "select from pg_catalog.pg_extension where extname operator(pg_catalog.=) 'citus'",
 );
 const READ = new StatementShape(
   "select pg_catalog.current_setting('content_service.probe',true),pg_catalog.pg_backend_pid()::pg_catalog.text",
@@ -49,24 +60,41 @@ const LEAVE = new StatementShape(
   "select pg_catalog.pg_backend_pid()::pg_catalog.text,pg_catalog.current_setting('content_service.left',true),pg_catalog.set_config('content_service.left',$1,false),pg_catalog.pg_sleep(0.002)",
 );
 
-const IMPLICIT: TransactionCapabilities = { isExplicit: false, keepsSettings: true };
-const EXPLICIT: TransactionCapabilities = { isExplicit: true, keepsSettings: true };
+const IMPLICIT: TransactionCapabilities = { isExplicit: false, keepsSettings: true, settingMode: "function" };
+const EXPLICIT: TransactionCapabilities = { isExplicit: true, keepsSettings: true, settingMode: "function" };
 /** Serves routers that refuse `reset all`, too. */
-const EXPLICIT_WITHOUT_RESET: TransactionCapabilities = { isExplicit: true, keepsSettings: false };
+const EXPLICIT_WITHOUT_RESET: TransactionCapabilities = {
+  isExplicit: true,
+  keepsSettings: false,
+  settingMode: "function",
+};
 
 /**
- * Finds out the capabilities of connections. With Postgres itself this is one round trip on the given connection; a
- * router is probed with several sessions. Rejects if no transaction keeps its settings: requests would run without
- * the role of their caller.
+ * Finds out the capabilities of connections. With Postgres itself this is two round trips on the given connection; a
+ * router is probed with several sessions. Rejects if no transaction keeps its settings, or not on all nodes: requests would run
+ * without the role of their caller.
  */
 export async function findConnectionCapabilities(
+  socket: PostgresSocket,
+  settings: SessionSettings,
+  open: OpenSocket,
+): Promise<ConnectionCapabilities> {
+  const found = await findSessionCapabilities(socket, settings, open);
+  const isDistributed = await hasCitus(socket, found);
+  if (isDistributed && settings.settingMode === "function") throw new Error(HIDDEN_SETTINGS);
+  if (!isDistributed && settings.settingMode !== "statements") return found;
+  if (settings.transactionMode === "implicit") throw new Error(IMPLICIT_SETTINGS);
+  return { ...found, isExplicit: true, settingMode: isDistributed ? "distributed" : "statements" };
+}
+
+async function findSessionCapabilities(
   socket: PostgresSocket,
   { transactionMode, preparedStatements }: SessionSettings,
   open: OpenSocket,
 ): Promise<ConnectionCapabilities> {
   if (await isPostgresItself(socket)) {
-    const isExplicit = transactionMode === "explicit";
-    return { isExplicit, keepsSettings: true, isRouted: false, preparesStatements: preparedStatements ?? true };
+    const transactions = transactionMode === "explicit" ? EXPLICIT : IMPLICIT;
+    return { ...transactions, isRouted: false, preparesStatements: preparedStatements ?? true };
   }
   const transactions = await chooseTransactions(transactionMode, open);
   const preparesStatements =
@@ -90,6 +118,13 @@ async function isPostgresItself(socket: PostgresSocket): Promise<boolean> {
   const { outcome, rows } = await new ProbeSession(socket, IMPLICIT).setAndRead(READ);
   if (outcome.kind === "lost") throw outcome.cause;
   return rows[0]?.[1] === String(socket.processId);
+}
+
+async function hasCitus(socket: PostgresSocket, transactions: TransactionCapabilities): Promise<boolean> {
+  const { outcome, rows } = await new ProbeSession(socket, transactions).run([FIND_CITUS]);
+  if (outcome.kind === "lost") throw outcome.cause;
+  if (outcome.kind === "refused") throw outcome.error;
+  return rows.length > 0;
 }
 
 async function chooseTransactions(mode: TransactionMode | null, open: OpenSocket): Promise<TransactionCapabilities> {
@@ -190,12 +225,12 @@ class ProbeSession {
     return this.run([SET, read], randomUUID());
   }
 
-  /** Runs the statements in one transaction. The first statement gets the token as its parameter; the rows of the last one are returned. */
-  run(shapes: readonly StatementShape[], token: string): Promise<ProbeReply> {
+  /** Runs the statements in one transaction. The first statement gets the token, if any, as its parameter; the rows of the last one are returned. */
+  run(shapes: readonly StatementShape[], token = ""): Promise<ProbeReply> {
     const rows = CollectedRows.ofStrings();
     const steps = makeLoginSteps(
       shapes.map((shape, index) => {
-        const values = index === 0 ? [token] : [];
+        const values = index === 0 && token !== "" ? [token] : [];
         return makeStatementStep(shape, { text: shape.text, values }, { sync: index === shapes.length - 1 });
       }),
     );

@@ -260,8 +260,10 @@ export class ConnectionPools {
       this.#probing = null;
     });
     const capabilities = await this.#probing;
-    if (capabilities.isRouted && !isDeepStrictEqual(capabilities, this.#capabilities)) {
-      this.#options.log.info(capabilities, "the database is behind a router");
+    if (!isDeepStrictEqual(capabilities, this.#capabilities)) {
+      if (capabilities.isRouted) this.#options.log.info(capabilities, "the database is behind a router");
+      if (capabilities.settingMode === "distributed")
+        this.#options.log.info(capabilities, "the database is distributed");
     }
     this.#capabilities = capabilities;
     return capabilities;

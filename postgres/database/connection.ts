@@ -37,11 +37,15 @@ const QUERY_CANCELED = "57014";
 /** SQLSTATE in_failed_sql_transaction. */
 const IN_FAILED_TRANSACTION = "25P02";
 
+/** The number of a shard at the end of a quoted name, as in `"orders_102040"`. */
+const SHARD_IN_MESSAGE = /(?<="[^"]+)_\d{6,}(?=")/g;
+const SHARD_OF_NAME = /_\d{6,}$/;
+
 /** PgBouncer sets this parameter for each of its clients, and `reset all` removes the value. No result depends on it. */
 const APPLICATION_NAME = "application_name";
 
 /** The capabilities of a connection to Postgres itself. */
-const OF_POSTGRES: TransactionCapabilities = { isExplicit: false, keepsSettings: true };
+const OF_POSTGRES: TransactionCapabilities = { isExplicit: false, keepsSettings: true, settingMode: "function" };
 
 export type ConnectionEvents = {
   /** Reports that the connection may have room for another batch, or has retired. */
@@ -266,7 +270,7 @@ export class PostgresConnection {
     const outbox = this.#outbox;
     for (const name of this.#prepared.takeClosing()) outbox.closeStatement(name);
     return steps.map((step, index) => {
-      const statement = fresh ? this.#prepared.replace(step.shape) : this.#prepared.use(step.shape);
+      const statement = this.#statementFor(step, fresh);
       if (!statement.sent) {
         outbox.parse(statement.name, step.shape.text);
         statement.sent = true;
@@ -277,6 +281,11 @@ export class PostgresConnection {
       if (step.sync) outbox.sync();
       return statement;
     });
+  }
+
+  #statementFor({ shape, isUnprepared }: BatchStep, fresh: boolean): PreparedStatement {
+    if (isUnprepared) return this.#prepared.unnamed(shape);
+    return fresh ? this.#prepared.replace(shape) : this.#prepared.use(shape);
   }
 
   readonly #flush = (): void => {
@@ -338,6 +347,7 @@ export class PostgresConnection {
   }
 
   #onError(head: BatchProgress | undefined, error: DatabaseError): void {
+    if (this.#transactions.settingMode === "distributed") hideShards(error);
     if (!head || isFatal(error)) this.destroy(error);
     else {
       const stale = head.fail(error);
@@ -476,4 +486,11 @@ function describeRunningStatement(
     request: settingOf("request\\.id"),
     statement: steps[main]!.shape.text,
   };
+}
+
+/** Names tables and constraints as the caller knows them, without the number of the shard that Citus adds. */
+function hideShards(error: DatabaseError): void {
+  error.message = error.message.replaceAll(SHARD_IN_MESSAGE, "");
+  error.table = error.table?.replace(SHARD_OF_NAME, "");
+  error.constraint = error.constraint?.replace(SHARD_OF_NAME, "");
 }

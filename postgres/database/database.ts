@@ -84,6 +84,7 @@ export class Database {
     poolSize: size = 28,
     preparedStatements = null,
     transactionMode = null,
+    settingMode = null,
     pipelineDepth = 64,
     sharedProcessors = Number.POSITIVE_INFINITY,
     statementTimeout = 30_000,
@@ -109,7 +110,7 @@ export class Database {
     this.#acquireTimeout = acquireTimeout;
     this.#maxResponseBytes = maxAnswerBytes;
     this.#totalBudget = new ResponseBudget(answerMemory);
-    const sessionOptions = { applicationName, log, report, preparedStatements, transactionMode };
+    const sessionOptions = { applicationName, log, report, preparedStatements, transactionMode, settingMode };
     const poolOptions = { ...sessionOptions, size, pipelineDepth, sharedProcessors };
     this.#pools = new ConnectionPools({ url, onState, ...poolOptions });
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout, report });

@@ -48,11 +48,17 @@ export class PreparedStatements {
     return existing;
   }
 
+  /** Returns a statement that is parsed now and not kept. */
+  unnamed(shape: StatementShape): PreparedStatement {
+    this.#counters.parsed++;
+    return { shape, name: "", sent: false, ready: false, fields: null, lastUsed: ++this.#clock };
+  }
+
   /** Prepares the statement again under a new name. */
   replace(shape: StatementShape): PreparedStatement {
+    if (this.#maxStatements === 0) return this.unnamed(shape);
     const clock = ++this.#clock;
     this.#counters.parsed++;
-    if (this.#maxStatements === 0) return { shape, name: "", sent: false, ready: false, fields: null, lastUsed: clock };
     const earlier = this.#current.get(shape);
     if (earlier) this.drop(earlier);
     else if (this.#current.size >= this.#maxStatements) this.#evict();

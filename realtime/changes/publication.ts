@@ -1,8 +1,8 @@
-import type { QualifiedName } from "#catalog";
+import { type QualifiedName, readDistributedTables } from "#catalog";
 import type { AsOwner } from "#postgres/database";
 import { batchLookups } from "#runtime/concurrency";
 
-/** The tables and columns that are in the change stream. */
+/** The tables and columns that are in the change stream. Distributed tables are not, although they may be in the publication. */
 export type Publication = {
   /** Resolves with true if the publication has the table; null stands for any schema or table. */
   has(schema: string | null, table: string | null): Promise<boolean>;
@@ -40,8 +40,13 @@ const DIGEST = `
 /** Makes a publication, in which concurrent calls share one query. */
 export function makePublication(asOwner: AsOwner, publication: string): Publication {
   const tables = batchLookups(async () => {
-    const { rows } = await asOwner((client) => client.query<PublishedTable>(PUBLISHED_TABLES, [publication]));
-    return rows;
+    const [published, distributed] = await asOwner(async (client) => {
+      const { rows } = await client.query<PublishedTable>(PUBLISHED_TABLES, [publication]);
+      return [rows, await readDistributedTables(async (text) => (await client.query(text)).rows)];
+    });
+    return published.filter(
+      ({ schema, table }) => !distributed.some((other) => other.schema === schema && other.name === table),
+    );
   });
   return {
     has: async (schema, table) =>

@@ -132,6 +132,7 @@ function openRequestDatabase(
     poolSize: config.poolSize,
     preparedStatements: config.preparedStatements,
     transactionMode: config.transactionMode,
+    settingMode: config.settingMode,
     pipelineDepth: config.pipelineDepth,
     ...(isEmbedded(config) && { sharedProcessors: availableParallelism() * config.workerShare }),
     statementTimeout: config.statementTimeout * 1000,

@@ -356,7 +356,13 @@ describe("runChecks", () => {
     }));
     const login = {
       ...facts.login,
-      sessions: { isRouted: true, isExplicit: true, keepsSettings: true, preparesStatements: false },
+      sessions: {
+        isRouted: true,
+        isExplicit: true,
+        keepsSettings: true,
+        settingMode: "function" as const,
+        preparesStatements: false,
+      },
       isInTheOpen: true,
     };
     const stream = { ...facts.replication, isPooled: true };

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { probeSessions, type SessionSettings } from "../../../postgres/database/connection-capabilities.ts";
+import { CITUS } from "../../citus-catalog.ts";
 import { useDatabase } from "../../database.ts";
 import { useFixture } from "../../fixture.ts";
 import { openWire } from "../../postgres-wire.ts";
@@ -8,8 +9,14 @@ import { keepsStatements, PGBOUNCER, startPgBouncer } from "../../routers/pgboun
 import { PGPOOL } from "../../routers/pgpool.ts";
 import { type Router, socketAddressOf, startRouter } from "../../routers/router.ts";
 
-const UNSET: SessionSettings = { transactionMode: null, preparedStatements: null };
-const OF_POSTGRES = { isExplicit: false, keepsSettings: true, isRouted: false, preparesStatements: true };
+const UNSET: SessionSettings = { transactionMode: null, preparedStatements: null, settingMode: null };
+const OF_POSTGRES = {
+  isExplicit: false,
+  keepsSettings: true,
+  settingMode: "function",
+  isRouted: false,
+  preparesStatements: true,
+};
 
 const database = useDatabase({ template: "empty" });
 
@@ -28,8 +35,30 @@ describe("connections to Postgres itself", () => {
   });
 
   test("follow the settings", async () => {
-    const settings = { transactionMode: "explicit", preparedStatements: false } as const;
+    const settings = { ...UNSET, transactionMode: "explicit", preparedStatements: false } as const;
     expect(await find(database.url, settings)).toEqual({ ...OF_POSTGRES, isExplicit: true, preparesStatements: false });
+  });
+});
+
+describe("settings by statements", () => {
+  const BY_STATEMENTS = { ...OF_POSTGRES, isExplicit: true, settingMode: "statements" };
+  const distributed = useDatabase({ template: "empty", sql: CITUS });
+
+  test("are used where the operator says so", async () => {
+    expect(await find(database.url, { ...UNSET, settingMode: "statements" })).toEqual(BY_STATEMENTS);
+    expect(await find(database.url, { ...UNSET, settingMode: "function" })).toEqual(OF_POSTGRES);
+  });
+
+  test("are used on Citus, whose workers would not get them otherwise", async () => {
+    expect(await find(distributed.url)).toEqual({ ...BY_STATEMENTS, settingMode: "distributed" });
+    await expect(find(distributed.url, { ...UNSET, settingMode: "function" })).rejects.toThrow(
+      "whose workers would check policies without the caller's role and claims",
+    );
+  });
+
+  test("need transactions of BEGIN and COMMIT", async () => {
+    const settings = { ...UNSET, transactionMode: "implicit", settingMode: "statements" } as const;
+    await expect(find(database.url, settings)).rejects.toThrow("unset TRANSACTION_MODE");
   });
 });
 
@@ -62,6 +91,7 @@ describe("connections through the hostile router", () => {
     expect(await find(url)).toEqual({
       isExplicit: true,
       keepsSettings: false,
+      settingMode: "function",
       isRouted: true,
       preparesStatements: false,
     });

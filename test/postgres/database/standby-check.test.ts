@@ -62,7 +62,7 @@ test("a check behind a batch that fails does not take a primary for a standby", 
   const connection = new PostgresConnection(
     socket,
     { ready() {}, lost() {} },
-    { depth: 2, maxPrepared: 10, transactions: { isExplicit: true, keepsSettings: true } },
+    { depth: 2, maxPrepared: 10, transactions: { isExplicit: true, keepsSettings: true, settingMode: "function" } },
   );
   const failing = sql("select 1/0");
   const steps = makeLoginSteps([makeStatementStep(new StatementShape(failing.text), failing, { sync: true })]);

@@ -1,10 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   adaptSteps,
+  type BatchStep,
   type GroupedStatement,
   isOwnStep,
   makeGroupSteps,
   makeOpeningSteps,
+  makeRequestSteps,
   withEnd,
 } from "../../../postgres/database/batch-steps.ts";
 import { type Database, openDatabase } from "../../../postgres/database/database.ts";
@@ -333,6 +335,59 @@ test.each(["runTogether", "a transaction"])("statements are sent by %s in one wr
   await wire.close();
 });
 
+describe("with settings by statements", () => {
+  const byStatements = { isExplicit: true, keepsSettings: true, settingMode: "distributed" } as const;
+  const limits = { readOnly: true, statementTimeout: 0, lockTimeout: 0, timeoutMs: undefined };
+  const shapeOf = ({ text }: Statement) => new StatementShape(text);
+  const textsOf = (steps: readonly BatchStep[]) => steps.map(({ shape }) => shape.text);
+
+  test("each setting of a request has a statement of its own between BEGIN and its statement, and Citus passes it on", () => {
+    const context: StatementContext = { role: "o'hara", settings: [["request.path", "/it's\\"]] };
+    const steps = makeRequestSteps(new StatementShape("select 1"), sql("select 1"), context, { ...limits, before: [] });
+    const adapted = adaptSteps({ steps, main: 2, mainCount: 1 }, byStatements);
+    expect(textsOf(adapted.steps)).toEqual([
+      "begin",
+      "reset all",
+      "set local citus.propagate_set_commands = 'local'",
+      `set local "role" = 'o''hara'`,
+      `set local "statement_timeout" = '0'`,
+      `set local "lock_timeout" = '0'`,
+      `set local "transaction_read_only" = 'on'`,
+      String.raw`set local "request.path" =  E'/it''s\\'`,
+      "select 1",
+      "commit",
+    ]);
+    expect(adapted.steps[adapted.main]!.shape.text).toBe("select 1");
+  });
+
+  test("the names of a search path are set one by one", () => {
+    const settings = [
+      ["search_path", `"it's", Public,"a ""b"""`],
+      ["search_path", ""],
+    ] as const;
+    const steps = makeGroupSteps([{ ...sql("select 1"), context: { role: "anon", settings } }], alice, shapeOf, limits);
+    const texts = textsOf(adaptSteps({ steps, main: 0, mainCount: steps.length }, byStatements).steps);
+    expect(texts.filter((text) => text.includes("search_path"))).toEqual([
+      `set local "search_path" = 'it''s', 'public', 'a "b"'`,
+      `set local "search_path" = ''`,
+    ]);
+  });
+
+  test("statements of a group lose no position by the steps that are added", () => {
+    const statements = [insert(1), { ...sql("select 2"), context: at("/second") }, { ...sql("select 3"), before: PID }];
+    const opening = makeOpeningSteps(alice, limits, undefined);
+    const grouped = makeGroupSteps(statements, alice, shapeOf, limits);
+    const batch = {
+      steps: [...opening, ...withEnd(grouped, "commit")],
+      main: opening.length,
+      mainCount: grouped.length,
+    };
+    const { steps, main, mainCount } = adaptSteps(batch, byStatements);
+    const own = steps.slice(main, main + mainCount).filter(isOwnStep);
+    expect(textsOf(own)).toEqual([insert(1).text, "select 2", "select 3"]);
+  });
+});
+
 describe("through a router that refuses RESET ALL", () => {
   test("statements of a group lose no position by the steps that are left out", () => {
     const limits = { readOnly: false, statementTimeout: 0, lockTimeout: 0, timeoutMs: undefined };
@@ -342,7 +397,7 @@ describe("through a router that refuses RESET ALL", () => {
     const grouped = makeGroupSteps(statements, alice, shapeOf, limits);
     const steps = [...opening, ...withEnd(grouped, "commit")];
     const batch = { steps, main: opening.length, mainCount: grouped.length };
-    const adapted = adaptSteps(batch, { isExplicit: true, keepsSettings: false });
+    const adapted = adaptSteps(batch, { isExplicit: true, keepsSettings: false, settingMode: "function" });
     const texts = adapted.steps.map(({ shape }) => shape.text);
     expect(texts.filter((text) => text === "reset all")).toEqual([]);
     const main = adapted.steps.slice(adapted.main, adapted.main + adapted.mainCount);

@@ -1,0 +1,19 @@
+/**
+ * What the catalogue of a Citus coordinator has, as Citus documents it: the extension, and the table of distributed tables. No package of
+ * Citus is there for the tests.
+ */
+export const CITUS = `
+  set allow_system_table_mods = on;
+  insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+    values (99999, 'citus', 'postgres'::regrole, 'pg_catalog'::regnamespace, false, '12.1-1');
+  create table pg_catalog.pg_dist_partition (
+    logicalrelid regclass primary key, partmethod "char" not null, partkey text, colocationid int not null, repmodel "char" not null,
+    autoconverted boolean not null
+  );
+  grant select on pg_catalog.pg_dist_partition to public;
+  reset allow_system_table_mods;`;
+
+/** Makes a table a distributed one in the catalogue; its rows stay where they are. */
+export function distribute(table: string): string {
+  return `insert into pg_catalog.pg_dist_partition values ('${table}', 'h', '', 1, 's', false);`;
+}
