@@ -116,7 +116,11 @@ function makePackageJson(options: PackageOptions, { specifier, allowScripts }: D
 }
 
 /** Completes the package.json that `npm install content-service` has written; null if it does not depend on this package. */
-function completePackageJson(existing: PackageJson, ours: ReturnType<typeof makePackageJson>): object | null {
+function completePackageJson(
+  existing: PackageJson,
+  ours: ReturnType<typeof makePackageJson>,
+  { tarball, specifier }: Dependency,
+): object | null {
   if (existing.dependencies?.[PACKAGE_NAME] === undefined) return null;
   const scripts = Object.entries(existing.scripts ?? {}).filter(([, script]) => !script.includes(NO_TESTS));
   return {
@@ -124,7 +128,22 @@ function completePackageJson(existing: PackageJson, ours: ReturnType<typeof make
     ...existing,
     scripts: { ...ours.scripts, ...Object.fromEntries(scripts) },
     [PACKAGE_NAME]: { ...ours[PACKAGE_NAME], ...existing[PACKAGE_NAME] },
+    ...(tarball !== null && { dependencies: { ...existing.dependencies, [PACKAGE_NAME]: specifier } }),
   };
+}
+
+/** The lockfile that npm has written, with the tarball in the project; null if it names none elsewhere. */
+async function completeLockfile(
+  folder: string,
+  existing: PackageJson,
+  { tarball, specifier }: Dependency,
+): Promise<ImportedFile | null> {
+  const path = "package-lock.json";
+  const installed = existing.dependencies?.[PACKAGE_NAME];
+  if (tarball === null || installed === undefined || !existsSync(join(folder, path))) return null;
+  const text = await readFile(join(folder, path), "utf8");
+  const completed = text.replaceAll(JSON.stringify(installed), JSON.stringify(specifier));
+  return completed === text ? null : { path, text: completed };
 }
 
 /** The files of a template folder. A leading `_` stands for the dot that npm would leave out of the package. */
@@ -155,6 +174,8 @@ type Project = {
   /** True if the existing package.json is kept, and completed. */
   readonly completesPackageJson: boolean;
   readonly files: readonly ImportedFile[];
+  /** The completed package-lock.json, if it changes. */
+  readonly lockfile: ImportedFile | null;
   readonly tarball: string | null;
   readonly changes: readonly string[];
 };
@@ -165,13 +186,15 @@ async function makeProject(folder: string, name: string, template: Template, fro
   const imported = template === "supabase" ? await importFrom(from) : { files: [], changes: [], settings: {} };
   const packageJson = makePackageJson({ name, template, settings: imported.settings }, dependency);
   const existing = await readJson(join(folder, "package.json"));
-  const completed = completePackageJson(existing, packageJson);
+  const completed = completePackageJson(existing, packageJson, dependency);
+  const lockfile = await completeLockfile(folder, existing, dependency);
   const kept = { ...(completed ? existing[PACKAGE_NAME] : {}), ...process.env };
   return {
     packageJson: completed ?? packageJson,
     completesPackageJson: completed !== null,
     files: [...files.filter(({ path }) => !IMPORT_SOURCES.test(path)), ...imported.files],
-    tarball: completed ? null : dependency.tarball,
+    lockfile,
+    tarball: dependency.tarball,
     changes: [...imported.changes, ...findOverridden(imported.settings, kept)],
   };
 }
@@ -188,10 +211,11 @@ function findOverridden(
 
 /** Overwrites nothing, unless `force` is set; then it replaces files, and does not write through symbolic links. */
 async function writeProject(folder: string, project: Project, force: boolean): Promise<void> {
-  const { completesPackageJson, tarball } = project;
+  const { completesPackageJson, lockfile, tarball } = project;
   const packageJson = { path: "package.json", text: `${JSON.stringify(project.packageJson, null, 2)}\n` };
-  const files = [...project.files, packageJson];
-  const replaces = (path: string) => force || (path === packageJson.path && completesPackageJson);
+  const completed = [...(completesPackageJson ? [packageJson.path] : []), ...(lockfile ? [lockfile.path] : [])];
+  const files = [...project.files, packageJson, ...(lockfile ? [lockfile] : [])];
+  const replaces = (path: string) => force || completed.includes(path);
   const conflicts = files.map(({ path }) => path).filter((path) => !replaces(path) && existsSync(join(folder, path)));
   if (conflicts.length > 0) {
     throw new Error(

@@ -138,6 +138,25 @@ describe("content-service", () => {
     expect(await readdir(join(folder, "app"))).toEqual(
       expect.arrayContaining([".env.example", ".github", ".gitignore", tarball]),
     );
+    // As `npm install ../content-service-….tgz` leaves a new folder: npm ci of CI finds the tarball only if it is in the project.
+    const begun = join(folder, "begun");
+    await mkdir(join(begun, "node_modules"), { recursive: true });
+    await symlink(join(modules, "content-service"), join(begun, "node_modules/content-service"));
+    const elsewhere = { "content-service": `file:../${tarball}` };
+    await writeFile(join(begun, "package.json"), JSON.stringify({ name: "begun", dependencies: elsewhere }));
+    const lock = {
+      packages: { "": { dependencies: elsewhere }, "node_modules/content-service": { resolved: `file:../${tarball}` } },
+    };
+    await writeFile(join(begun, "package-lock.json"), JSON.stringify(lock));
+    await inFolder(["init", "begun"]);
+    const readBegun = async (name: string) => JSON.parse(await readFile(join(begun, name), "utf8"));
+    const inProject = { "content-service": `file:${tarball}` };
+    expect((await readBegun("package.json")).dependencies).toEqual(inProject);
+    expect((await readBegun("package-lock.json")).packages).toEqual({
+      "": { dependencies: inProject },
+      "node_modules/content-service": { resolved: `file:${tarball}` },
+    });
+    expect(await readdir(begun)).toContain(tarball);
     await mkdir(join(folder, "db/migrations/current"), { recursive: true });
     await writeFile(
       join(folder, "db/migrations/current/0010-notes.sql"),
