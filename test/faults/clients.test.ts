@@ -98,6 +98,16 @@ describe("many concurrent clients that", () => {
     for (const { socket } of [honest, ...clients]) socket.terminate();
     await until(async () => (await service.openFiles()) <= idleFiles + 5);
   });
+});
+
+describe("many concurrent clients of a service with the usual time limit that", () => {
+  let residentAtStart: number;
+  const patient = useFixture(() =>
+    startServiceProcess({ DATABASE_URL: database.url, OWNER_DATABASE_URL: database.ownerUrl }),
+  );
+  beforeAll(async () => {
+    residentAtStart = await patient.residentMebibytes();
+  });
 
   test.each([
     ["/graphql", ""],
@@ -106,30 +116,22 @@ describe("many concurrent clients that", () => {
   ])(
     "never end bodies of four megabytes for %s do not exhaust the memory, and others are served",
     async (path, header) => {
-      const patient = await startServiceProcess({
-        DATABASE_URL: database.url,
-        OWNER_DATABASE_URL: database.ownerUrl,
+      const { hostname, port } = new URL(patient.url);
+      const head = `POST ${path.split(",")[0]} HTTP/1.1\r\n${HEADERS}${header}Transfer-Encoding: chunked\r\n\r\n`;
+      const chunk = Buffer.from(`10000\r\n${"[".repeat(2 ** 16)}\r\n`);
+      const sockets = Array.from({ length: 120 }, () => {
+        const socket = connect(Number(port), hostname).on("error", () => {});
+        socket.write(head);
+        for (let sent = 0; sent < 64; sent++) socket.write(chunk);
+        return socket.resume();
       });
-      try {
-        const { hostname, port } = new URL(patient.url);
-        const head = `POST ${path.split(",")[0]} HTTP/1.1\r\n${HEADERS}${header}Transfer-Encoding: chunked\r\n\r\n`;
-        const chunk = Buffer.from(`10000\r\n${"[".repeat(2 ** 16)}\r\n`);
-        const before = await patient.residentMebibytes();
-        const sockets = Array.from({ length: 120 }, () => {
-          const socket = connect(Number(port), hostname).on("error", () => {});
-          socket.write(head);
-          for (let sent = 0; sent < 64; sent++) socket.write(chunk);
-          return socket.resume();
-        });
-        await until(() => sockets.every(({ writableLength, destroyed }) => writableLength === 0 || destroyed));
-        const response = await fetch(`${patient.url}/users`, { method: "POST", body: "{}" });
-        expect(response.status).toBeLessThan(500);
-        // Of 480 MB that were sent.
-        expect((await patient.residentMebibytes()) - before).toBeLessThan(250);
-        for (const socket of sockets) socket.destroy();
-      } finally {
-        await patient[Symbol.asyncDispose]();
-      }
+      await until(() => sockets.every(({ writableLength, destroyed }) => writableLength === 0 || destroyed));
+      const response = await fetch(`${patient.url}/users`, { method: "POST", body: "{}" });
+      expect(response.status).toBeLessThan(500);
+      // Of 480 MB that were sent. Before the first attack, since its memory is not returned at once.
+      const grown = (await patient.residentMebibytes()) - residentAtStart;
+      expect(grown).toBeLessThan(250);
+      for (const socket of sockets) socket.destroy();
     },
   );
 });

@@ -11,11 +11,12 @@ import { type FileStore, makeFolderStore, makeS3Store } from "../../cluster/file
 import { cloneDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
 import { startProgram } from "../program.ts";
+import { propertyRuns } from "../property-runs.ts";
 import { settingsOf } from "../routers/through-router.ts";
 
 // A part of `npm run bench -- storage-faults`, which kills a thousand times.
 
-const KILLS = 6;
+const KILLS = propertyRuns(15);
 const CLIENTS = 4;
 const LONGEST_WAIT_MS = 500;
 const KEY = { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" };

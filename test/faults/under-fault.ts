@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
+import { propertyRuns } from "../property-runs.ts";
 import { until } from "../until.ts";
 import { documentedAnswers, rowOf } from "./documented.ts";
 import { faultsFound } from "./faults-found.ts";
@@ -17,8 +18,8 @@ export type Fault = {
 
 /** Longer than a request waits for a connection. */
 const LASTS_MS = 2_500;
-const WRITES_BEFORE = 500;
-const WRITES = 2_000;
+const WRITES_BEFORE = propertyRuns(500);
+const WRITES = propertyRuns(2_000);
 /** Links come and go with the load; what leaks does so with each request, or each time that Postgres is away. */
 const FILES_LEEWAY = 24;
 const HEAP_LEEWAY = 24 * 2 ** 20;

@@ -129,10 +129,10 @@ describe("drain", () => {
       return new WeakRef(server);
     };
     const closed = await open();
-    await until(() => {
+    const isForgotten = () => {
       collectGarbage();
       return closed.deref() === undefined;
-    });
-    expect(closed.deref()).toBeUndefined();
+    };
+    await expect.poll(isForgotten).toBe(true);
   });
 });

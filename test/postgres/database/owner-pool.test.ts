@@ -102,6 +102,13 @@ describe("the owner's connections", () => {
     await nowhere.close();
   });
 
+  test("that are closed are not waited for", async () => {
+    const closed = new OwnerPool({ url: database.ownerUrl, applicationName: "closed", acquireTimeout: 1_000_000 });
+    await closed.close();
+    const refused = closed.lend((client) => client.query("select 1"));
+    await expect(refused).rejects.toMatchObject({ kind: "unavailable", cause: { message: "The pool is closed." } });
+  });
+
   test("that fail to connect are retried by one caller for all", async () => {
     let connections = 0;
     const server = createServer((socket) => {

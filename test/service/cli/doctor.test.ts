@@ -1,57 +1,60 @@
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { useDatabase } from "../../database.ts";
-import { runCommand } from "./run-command.ts";
+import { type CommandResult, runCommand } from "./run-command.ts";
 
 const database = useDatabase();
 
 const PRODUCTION = { NODE_ENV: "production", PUBLIC_URL: "https://content.example.org" };
 const doctor = () => runCommand("doctor", [], database, PRODUCTION);
 
+const PROBLEMS = `
+  create table public.plans (id int primary key);
+  grant select on public.plans to anon;
+  create function public.search(keyword text, language text) returns int language sql stable as 'select 1';
+  create function public.bump(x int, translations public.article_translations[]) returns int language sql as 'select 1';
+  revoke insert on public.article_translations from authenticated, admin;
+  grant execute on function public.search(text, text), public.bump(int, public.article_translations[]) to anon;
+  create table public."ARTICLES" (id int primary key);
+  comment on table public."ARTICLES" is 'Old ones.';
+  grant select on public."ARTICLES" to anon`;
+
 describe("npm run doctor", () => {
-  test("finds no danger in a migrated database, and fails for a table without row-level security", async () => {
-    const well = await doctor();
-    expect([well.code, well.stdout]).toEqual([0, expect.not.stringContaining("GraphQL is served without")]);
-    expect(well.stderr).toBe("");
-    await withClient(database.ownerUrl, (client) =>
-      client.query("create table public.plans (id int primary key); grant select on public.plans to anon"),
-    );
-    const { stdout, code } = await doctor();
-    expect(stdout).toContain('danger  Every row of "public"."plans" is accessible');
-    expect(stdout).toContain('alter table "public"."plans" enable row level security;');
-    expect(code).toBe(1);
+  test("finds no danger in a migrated database", async () => {
+    const { code, stdout, stderr } = await doctor();
+    expect([code, stdout]).toEqual([0, expect.not.stringContaining("GraphQL is served without")]);
+    expect(stderr).toBe("");
+  });
+});
+
+describe("npm run doctor, in a database with problems,", () => {
+  let found: CommandResult;
+  beforeAll(async () => {
+    await withClient(database.ownerUrl, (client) => client.query(PROBLEMS));
+    found = await doctor();
   });
 
-  test("names the objects that GraphQL is served without, and the reasons", async () => {
-    await withClient(database.ownerUrl, (client) =>
-      client.query(`
-        create function public.search(keyword text, language text) returns int language sql stable as 'select 1';
-        create function public.bump(x int, translations public.article_translations[]) returns int language sql as 'select 1';
-        revoke insert on public.article_translations from authenticated, admin;
-        grant execute on function public.search(text, text), public.bump(int, public.article_translations[]) to anon`),
-    );
-    const { stdout } = await doctor();
-    expect(stdout).toContain(
+  test("fails for a table without row-level security", () => {
+    expect(found.stdout).toContain('danger  Every row of "public"."plans" is accessible');
+    expect(found.stdout).toContain('alter table "public"."plans" enable row level security;');
+    expect(found.code).toBe(1);
+  });
+
+  test("names the objects that GraphQL is served without, and the reasons", () => {
+    expect(found.stdout).toContain(
       "advice  GraphQL is served without function public.search(text, text): public.search(text) was created before it and has its name.",
     );
-    expect(stdout).toContain("comment on function public.search(text, text) is '@name another_name';");
-    expect(stdout).toContain(
+    expect(found.stdout).toContain("comment on function public.search(text, text) is '@name another_name';");
+    expect(found.stdout).toContain(
       "advice  GraphQL is served without function public.bump(int4, public.article_translations[]): the schema cannot be built with it:",
     );
   });
 
   test("lists the names of each table in every interface, and reports tables with another path than their name", async () => {
-    await withClient(database.ownerUrl, (client) =>
-      client.query(`
-        create table public."ARTICLES" (id int primary key);
-        comment on table public."ARTICLES" is 'Old ones.';
-        grant select on public."ARTICLES" to anon`),
-    );
-    const { stdout } = await doctor();
-    expect(stdout).toContain(
+    expect(found.stdout).toContain(
       'advice  "public"."ARTICLES" is served at /api/v1/articles-2, because "public"."articles" has the path of that name.',
     );
-    expect(stdout).toContain(`comment on table "public"."ARTICLES" is '@address another-name\nOld ones.';`);
+    expect(found.stdout).toContain(`comment on table "public"."ARTICLES" is '@address another-name\nOld ones.';`);
     const names = await runCommand("doctor", ["--names"], database, PRODUCTION);
     expect(names.code).toBe(0);
     const lines = names.stdout.split("\n").map((line) => line.split(/ {2,}/));

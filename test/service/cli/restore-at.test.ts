@@ -7,7 +7,7 @@ import { cloneDatabase } from "../../database.ts";
 import { useFolder } from "../../fixture.ts";
 import { type Program, startReady, stopped } from "../../program.ts";
 import { until } from "../../until.ts";
-import { runCommand, runCommandWith } from "./run-command.ts";
+import { runCommand, runCommandWith, runWithoutDatabase } from "./run-command.ts";
 
 const root = useFolder("restore-at-", 0o755);
 
@@ -18,7 +18,7 @@ const settings = (name: string) => ({
   BACKUP_WAL_RESERVE_MB: "0",
   BASE_SCHEMA: "platform",
 });
-const command = (name: string, ...args: readonly string[]) => runCommandWith(name, args, settings("data"));
+const command = (name: string, ...args: readonly string[]) => runWithoutDatabase(name, args, settings("data"));
 const query = async (statement: string, name = "data") => {
   const url = await runningCluster({ dataDir: join(root, name) });
   return (await withClient(url!("postgres", "content"), (client) => client.query(statement))).rows;
@@ -47,7 +47,7 @@ test("a deleted row is there again as of a time before, although the service was
   // Of a restore that was killed.
   await mkdir(join(root, "restored.incomplete/postgres/base"), { recursive: true });
   const at = before.toISOString();
-  const restored = await command("restore", "--at", at, "--into", join(root, "restored"));
+  const restored = await runCommandWith("restore", ["--at", at, "--into", join(root, "restored")], settings("data"));
   expect(restored).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(`as of ${at} is restored in ${root}/restored`),
@@ -110,9 +110,9 @@ test("rows of all tables that were deleted or overwritten since a time are found
     "delete from public.notes where id = 1; update public.notes set body = 'changed' where id = 2; drop table public.gone; create table public.later ()",
     "lost",
   );
-  expect(await runCommandWith("restore", ["--lost"], settings("lost"))).toMatchObject({ code: 2 });
+  expect(await runWithoutDatabase("restore", ["--lost"], settings("lost"))).toMatchObject({ code: 2 });
   const lost = (...args: readonly string[]) =>
-    runCommandWith("restore", ["--lost", "--at", at, ...args], settings("lost"));
+    runWithoutDatabase("restore", ["--lost", "--at", at, ...args], settings("lost"));
   const lines = (await lost("--json")).stdout.trim().split("\n");
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(
     expect.arrayContaining([
@@ -149,9 +149,9 @@ async function flipByte(file: string): Promise<void> {
 
 test("what cannot be restored is explained", async () => {
   const empty = { DATA_DIR: join(root, "none"), BACKUP_DIR: join(root, "no-backups") };
-  const refused = async (...args: readonly string[]) => (await runCommandWith("restore", args, empty)).stderr;
+  const refused = async (...args: readonly string[]) => (await runWithoutDatabase("restore", args, empty)).stderr;
   expect(await refused("--at", "latest")).toContain("There is no WAL archive. Set BACKUP_WAL=on");
-  expect(await runCommandWith("restore", ["--at", "soon"], empty)).toMatchObject({
+  expect(await runWithoutDatabase("restore", ["--at", "soon"], empty)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("Specify a time such as"),
   });
