@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { expectAccessibleLayouts } from "../../../page-layouts.ts";
+import { expectAccessible, expectAccessibleLayouts } from "../../../page-layouts.ts";
 import { until } from "../../../until.ts";
 import { COLUMNS, describeFilms } from "../films.ts";
 
