@@ -7,6 +7,11 @@ export function propertyRuns(full: number): number {
   return Math.max(1, Math.round(full * SHARE));
 }
 
+/** Half of them where each run takes long, unless all runs are made. */
+export function slowPropertyRuns(full: number): number {
+  return propertyRuns(SHARE < 1 ? full / 2 : full);
+}
+
 /** That share of a list, evenly spread, but not less than `least` of it. */
 export function shareOf<T>(list: readonly T[], least = 0): readonly T[] {
   return evenly(Math.max(SHARE, least / list.length), list);

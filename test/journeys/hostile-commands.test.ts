@@ -9,11 +9,11 @@ import { runCommand } from "../service/cli/run-command.ts";
 
 let owner: pg.Client;
 
-const database = useDatabase();
+const database = useDatabase({ template: "platform" });
 const folder = useFolder("hostile-commands-");
 beforeAll(async () => {
   owner = await connect(database.ownerUrl);
-  await owner.query("insert into public.users (name, email) values ('Ada', 'ada@example.org')");
+  await owner.query("insert into auth.users (email, username) values ('ada@example.org', 'ada')");
   await createHostileSchema(owner);
   await owner.end();
 });
@@ -33,7 +33,7 @@ test("commands call nothing of a schema that comes before Postgres's own on the 
     ["restore", [file], 1],
   ] as const;
   for (const [name, words, expected] of commands) {
-    const { stderr, code } = await runCommand(name, words, database);
+    const { stderr, code } = await runCommand(name, words, database, { BASE_SCHEMA: "platform" });
     expect([name, words, code, stderr]).toEqual([name, words, expected, expect.not.stringContaining("hostile:")]);
   }
   owner = await connect(database.ownerUrl);

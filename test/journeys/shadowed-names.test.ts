@@ -4,7 +4,7 @@ import { compareResponses } from "../compare/compare-responses.ts";
 import type { ComparedService } from "../compare/compared-databases.ts";
 import { openComparedService } from "../compare/open-compared-service.ts";
 import { createHostileSchema, HOSTILE_SCHEMA } from "../hostile-schema.ts";
-import { atMost, propertyRuns } from "../property-runs.ts";
+import { atMost, slowPropertyRuns } from "../property-runs.ts";
 
 /** What Postgres has no function or operator for. */
 const NOT_OF_POSTGRES = /^- [^\n]*does not exist/m;
@@ -44,7 +44,7 @@ describe.each(SERVICES)("with $settings on $database, $areas.0", ({ database, se
 
   test.each(areas)("no function and no operator of a user replaces one of Postgres: %s", async (name) => {
     const { requests } = COMPARED_AREAS.find((area) => area.name === name)!;
-    const sent = atMost(propertyRuns(500), await requests(usual.url));
+    const sent = atMost(slowPropertyRuns(500), await requests(usual.url));
     const differences = await compareResponses(usual, shadowed, sent);
     const isAllowed = (difference: string) =>
       BY_USERS.test(difference.split("\n", 1)[0]!) || NOT_OF_POSTGRES.test(difference);

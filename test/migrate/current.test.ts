@@ -18,7 +18,7 @@ const commit: MigrateCommand = { name: "commit", message: "add notes", history: 
 
 describe("the files of current/", () => {
   test("are applied on every save, in the order of their numbers, until the watch is stopped", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     const lines: string[] = [];
     const watched = watchMigrations(own.settings, (line) => lines.push(line));
     await own.write("project", "0020-index.sql", "create index on public.notes (text);");
@@ -31,7 +31,7 @@ describe("the files of current/", () => {
   });
 
   test("that have not changed are not applied again, so that their rows are kept", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write("project", "0010-notes.sql", NOTES);
     await runMigrations({ name: "current" }, own.settings);
     await own.rows("insert into public.notes values (1, 'kept')");
@@ -46,7 +46,7 @@ describe("the files of current/", () => {
   });
 
   test("say how many rows a drop takes, before it does, on a save and in a commit", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write("project", "0010-notes.sql", NOTES);
     await runMigrations({ name: "current" }, own.settings);
     await own.rows("insert into public.notes values (1, 'lost'), (2, 'lost')");
@@ -60,7 +60,7 @@ describe("the files of current/", () => {
   });
 
   test("are committed as one migration in which each keeps its last statement to itself", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write("project", "0010-notes.sql", "create table public.notes (id int primary key) -- without an end");
     await own.write("project", "0020-owner.sql", "create table public.tags (id int); -- with an end");
     await own.write("project", "0030-seed.sql", "insert into public.notes values (1)\n");
@@ -72,7 +72,7 @@ describe("the files of current/", () => {
   });
 
   test("keep the rows of tables that come back with the same columns, if they say so", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     const migration = (more: string) => `--! keep-rows
       drop function if exists public.refuse cascade;
       drop table if exists public.words, public."The Notes"; drop type if exists public.mood;
@@ -104,7 +104,7 @@ describe("the files of current/", () => {
   });
 
   test("leave a copy of kept rows whose table has other columns", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write("project", "0010-notes.sql", NOTES);
     await runMigrations({ name: "current" }, own.settings);
     await own.rows("insert into public.notes values (1, 'kept')");
@@ -116,7 +116,7 @@ describe("the files of current/", () => {
   });
 
   test("include functions in files of their own", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     const functions = join(own.history("project").folder, "functions");
     await mkdir(functions, { recursive: true });
     await writeFile(join(functions, "two.sql"), "create or replace function public.two() returns int return 2;\n");
@@ -128,7 +128,7 @@ describe("the files of current/", () => {
 
 describe("an error in a migration", () => {
   test("names the file that was saved, its line and column, and shows the line", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write("project", "0010-fine.sql", "select 1;\n");
     await own.write("project", "0020-notes.sql", "-- A comment.\n\ncreate table public.half ();\nselect\n  nothing;\n");
     const message = await messageOf({ name: "current" }, own);
@@ -150,7 +150,7 @@ describe("an error in a migration", () => {
   });
 
   test("of a statement that cannot be executed names the start of the statement", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write(
       "project",
       "0010-twice.sql",
@@ -161,7 +161,7 @@ describe("an error in a migration", () => {
   });
 
   test("within a file that is included names that file", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     const functions = join(own.history("project").folder, "functions");
     await mkdir(functions, { recursive: true });
     await writeFile(
@@ -173,7 +173,7 @@ describe("an error in a migration", () => {
   });
 
   test("in a committed migration names its file and line, and leaves no trace of it", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.add("project", "tags", "create table public.tags ();\nalter table public.tags add column id nonsense;");
     const message = await messageOf({ name: "migrate" }, own);
     expect(message).toContain('project/committed/000001-tags.sql:6:39: type "nonsense" does not exist (42704)');
@@ -204,7 +204,7 @@ describe("commit", () => {
   });
 
   test("makes a separate migration of each file without a transaction", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write("project", "0010-notes.sql", NOTES);
     await own.write("project", "0020-index.sql", INDEX);
     await own.write("project", "0030-comment.sql", "comment on table public.notes is 'Notes.';\n");
@@ -225,7 +225,7 @@ describe("commit", () => {
   });
 
   test("refuses several statements without a transaction, which Postgres would run in one", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write("project", "0010-index.sql", `${INDEX}select 1;\n`);
     expect(await messageOf(commit, own)).toContain(
       '0010-index.sql: a migration with "--! no-transaction" has one statement',
@@ -233,7 +233,7 @@ describe("commit", () => {
   });
 
   test("changes nothing if the migration fails on an empty database", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.rows("create table public.by_hand (id int)");
     await own.write(
       "project",
@@ -248,7 +248,7 @@ describe("commit", () => {
   });
 
   test("changes nothing if the migration fails on the rows of this database", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write("project", "0010-notes.sql", NOTES);
     await runMigrations(commit, own.settings);
     await own.rows("insert into public.notes values (1, 'twice'), (2, 'twice')");
@@ -261,7 +261,7 @@ describe("commit", () => {
   });
 
   test("keeps the files of current/ if schema.sql cannot be written", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write("project", "0010-notes.sql", NOTES);
     const { folder } = own.history("project");
     await mkdir(join(folder, "schema.sql"));
@@ -271,7 +271,7 @@ describe("commit", () => {
   });
 
   test("does nothing if current/ has no statement", async () => {
-    await using own = await ownHistories(["platform"], { isMigrated: true });
+    await using own = await ownHistories([]);
     await own.write("project", "0010-later.sql", "-- Later.\n");
     expect(await messageOf(commit, own)).toContain("project/current has nothing to commit");
   });

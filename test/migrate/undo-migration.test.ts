@@ -1,7 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { undoMigration } from "../../migrate/undo-migration.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import { useFixture } from "../fixture.ts";
 import { shareOf } from "../property-runs.ts";
 import { runCommand } from "../service/cli/run-command.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
@@ -11,8 +14,10 @@ const FIXTURE = `
   create function public.note() returns int language sql as 'select 1';
   create procedure public.fill() language sql as 'insert into public.log values (1)'`;
 
+type SecondMigration = { readonly message: string; readonly sql: string };
+
 /** A project with a table with a row, and with one migration or two. */
-async function migratedProject(second?: { readonly message: string; readonly sql: string }): Promise<OwnHistories> {
+async function migratedProject(second?: SecondMigration): Promise<OwnHistories> {
   const own = await ownHistories([]);
   await own.add("project", "notes", FIXTURE);
   await runMigrations({ name: "migrate" }, own.settings);
@@ -86,8 +91,9 @@ test("an only migration can be undone, and none after later ones or under files 
 });
 
 describe("refuses a migration that changes what was there", () => {
+  const own = useFixture(() => migratedProject());
+  // One after the other in one project: the last two change the column that the others write.
   test.each<[sql: string, reason: string]>([
-    ["alter table public.notes drop column text", "is dropped with its values"],
     ["update public.notes set text = 'two'", "It changes rows"],
     ...shareOf<[sql: string, reason: string]>([
       ["insert into public.notes select id + 1, text from public.notes", "It changes rows"],
@@ -96,21 +102,33 @@ describe("refuses a migration that changes what was there", () => {
     ["do $$ begin delete from public.notes where id > 5; end $$", "It changes rows"],
     ["--! no-transaction\ncall public.fill()", "It changes rows"],
     ["alter table public.notes alter column text type int using length(text)", "It changes rows"],
+    ["alter table public.notes drop column text", "is dropped with its values"],
   ])("%s", async (sql, reason) => {
-    await using own = await migratedProject({ message: "change", sql });
+    const file = await own.add("project", "change", sql);
+    await runMigrations({ name: "migrate" }, own.settings);
+    const before = await recorded(own);
+    expect(before.at(-1)).toBe(file.replace("-change", ""));
     const judged = await undo(own);
     expect(judged.undo).toMatchObject({
       verdict: "cannot be undone",
       reason: expect.stringContaining(reason),
-      statement: { file: expect.stringContaining("000002-change.sql") },
+      statement: { file: expect.stringContaining(file) },
     });
-    expect(await recorded(own)).toEqual(["000001.sql", "000002.sql"]);
+    expect(await recorded(own)).toEqual(before);
   });
 });
 
 const NOTE_DIFFERS = "function public.note() differs from the migrations";
 
 describe("does not take back what was changed after the migration, unless it is forced", () => {
+  const own = useFixture(() => migratedProject());
+  /** The last migration, which its test undoes. */
+  let file: string;
+  const addLast = async ({ message, sql }: SecondMigration) => {
+    file = await own.add("project", message, sql);
+    await runMigrations({ name: "migrate" }, own.settings);
+  };
+  afterEach(() => rm(join(own.history("project").folder, "committed", file)));
   const replaced = (result: number) =>
     `create or replace function public.note() returns int language sql as 'select ${result}'`;
   test.each([
@@ -146,7 +164,7 @@ describe("does not take back what was changed after the migration, unless it is 
       ["table public.notes: option fillfactor differs from the migrations"],
     ],
   ])("%s", async (_, sql, byHand, changedSince) => {
-    await using own = await migratedProject({ message: "change", sql });
+    await addLast({ message: "change", sql });
     await own.rows(byHand);
     expect(await undo(own)).toMatchObject({ undo: { verdict: "can be undone" }, changedSince, isUndone: false });
     expect(await recorded(own)).toEqual(["000001.sql", "000002.sql"]);
@@ -156,71 +174,76 @@ describe("does not take back what was changed after the migration, unless it is 
   });
 
   test("other changes by hand do not count, and stay", async () => {
-    await using own = await migratedProject(STARS);
+    await addLast(STARS);
     await own.rows(
-      `${replaced(3)}; create index other on public.notes (text); alter table public.notes add column starship int; create table public.own ()`,
+      `${replaced(3)}; create index another on public.notes (text); alter table public.notes add column starship int; create table public.own ()`,
     );
     expect(await undo(own)).toMatchObject({ changedSince: [] });
     expect(await columns(own)).toEqual(["id", "text", "starship"]);
-    expect(await own.rows("select public.note(), to_regclass('public.other')::text as other")).toEqual([
-      { note: 3, other: "other" },
+    expect(await own.rows("select public.note(), to_regclass('public.another')::text as index")).toEqual([
+      { note: 3, index: "another" },
     ]);
   });
 });
 
 const STARS = { message: "stars", sql: "alter table public.notes add column stars int" };
 
-test("a lock that others hold is not waited for without end", async () => {
-  await using own = await migratedProject(STARS);
-  const reported: string[] = [];
-  const lockLimits = { lockTimeoutMs: 500, lockRetries: 1, maxHoldMs: 0 };
-  await withClient(own.settings.url, async (holder) => {
-    await holder.query("begin; select from public.notes");
-    const undone = undoMigration(
-      { ...own.settings, lockLimits },
-      { isConfirmed: true, isForced: false, report: (line) => reported.push(line) },
-    );
-    await expect(undone).rejects.toThrow(
-      /not undone, and nothing was changed\. The access exclusive lock on .*notes was not granted/,
-    );
-  });
-  expect(reported).toHaveLength(1);
-  expect(await columns(own)).toContain("stars");
-});
+describe("the last migration of one project", () => {
+  const own = useFixture(() => migratedProject(STARS));
 
-test("the command shows the SQL and what is lost, and only changes the database with --yes", async () => {
-  await using own = await migratedProject(STARS);
-  const { url: ownerUrl, shadowUrl, rootUrl } = own.settings;
-  const migrate = (...words: string[]) =>
-    runCommand(
-      "migrate",
-      words,
-      { url: own.requestUrl, ownerUrl },
-      {
-        BASE_SCHEMA: "none",
-        MIGRATIONS_DIR: own.history("project").folder,
-        SHADOW_DATABASE_URL: shadowUrl,
-        ROOT_DATABASE_URL: rootUrl,
-      },
+  test("a lock that others hold is not waited for without end", async () => {
+    const reported: string[] = [];
+    const lockLimits = { lockTimeoutMs: 500, lockRetries: 1, maxHoldMs: 0 };
+    await withClient(own.settings.url, async (holder) => {
+      await holder.query("begin; select from public.notes");
+      const undone = undoMigration(
+        { ...own.settings, lockLimits },
+        { isConfirmed: true, isForced: false, report: (line) => reported.push(line) },
+      );
+      await expect(undone).rejects.toThrow(
+        /not undone, and nothing was changed\. The access exclusive lock on .*notes was not granted/,
+      );
+    });
+    expect(reported).toHaveLength(1);
+    expect(await columns(own)).toContain("stars");
+  });
+
+  test("the command shows the SQL and what is lost, and only changes the database with --yes", async () => {
+    const { url: ownerUrl, shadowUrl, rootUrl } = own.settings;
+    const migrate = (...words: string[]) =>
+      runCommand(
+        "migrate",
+        words,
+        { url: own.requestUrl, ownerUrl },
+        {
+          BASE_SCHEMA: "none",
+          MIGRATIONS_DIR: own.history("project").folder,
+          SHADOW_DATABASE_URL: shadowUrl,
+          ROOT_DATABASE_URL: rootUrl,
+        },
+      );
+    const preview = await migrate("undo");
+    expect(preview).toMatchObject({ code: 0, stderr: "" });
+    expect(preview.stdout).toMatch(
+      /000002-stars\.sql can be undone by:\n {2}alter table public\.notes drop column stars;\nWhat was written to these is lost: column stars of table public\.notes\.\nNothing was changed\. With --yes it is undone\.\n$/,
     );
-  const preview = await migrate("undo");
-  expect(preview).toMatchObject({ code: 0, stderr: "" });
-  expect(preview.stdout).toMatch(
-    /000002-stars\.sql can be undone by:\n {2}alter table public\.notes drop column stars;\nWhat was written to these is lost: column stars of table public\.notes\.\nNothing was changed\. With --yes it is undone\.\n$/,
-  );
-  expect(await columns(own)).toContain("stars");
-  await own.rows("alter table public.notes alter column stars set default 5");
-  expect((await migrate("undo")).stdout).toContain("These were changed after the migration");
-  const refused = await migrate("undo", "--yes");
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("With --yes --force it is undone.") });
-  expect(refused.stderr).toContain("column stars of table public.notes differs from the migrations");
-  expect(await columns(own)).toContain("stars");
-  expect(await migrate("undo", "--force")).toMatchObject({ code: 2 });
-  expect(await migrate("status", "--force")).toMatchObject({ code: 2 });
-  const undone = await migrate("undo", "--yes", "--force");
-  expect(undone).toMatchObject({ code: 0, stdout: expect.stringContaining("It is undone.") });
-  expect(await columns(own)).not.toContain("stars");
-  expect((await migrate("status")).stdout).toContain("1 migrations are pending:\n  project/000002-stars.sql");
-  expect(await migrate("undo", "--yes")).toMatchObject({ code: 1, stderr: expect.stringContaining("is not applied") });
-  expect(await migrate("status", "--yes")).toMatchObject({ code: 2 });
+    expect(await columns(own)).toContain("stars");
+    await own.rows("alter table public.notes alter column stars set default 5");
+    expect((await migrate("undo")).stdout).toContain("These were changed after the migration");
+    const refused = await migrate("undo", "--yes");
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("With --yes --force it is undone.") });
+    expect(refused.stderr).toContain("column stars of table public.notes differs from the migrations");
+    expect(await columns(own)).toContain("stars");
+    expect(await migrate("undo", "--force")).toMatchObject({ code: 2 });
+    expect(await migrate("status", "--force")).toMatchObject({ code: 2 });
+    const undone = await migrate("undo", "--yes", "--force");
+    expect(undone).toMatchObject({ code: 0, stdout: expect.stringContaining("It is undone.") });
+    expect(await columns(own)).not.toContain("stars");
+    expect((await migrate("status")).stdout).toContain("1 migrations are pending:\n  project/000002-stars.sql");
+    expect(await migrate("undo", "--yes")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("is not applied"),
+    });
+    expect(await migrate("status", "--yes")).toMatchObject({ code: 2 });
+  });
 });

@@ -31,12 +31,25 @@ describeInBrowser("the page of changes", () => {
       "alter table public.notes add column likes int;\ncreate index on public.notes (note);\n",
     );
     await write("0020-drop.sql", "alter table public.notes drop column note;\n");
+    await mkdir(join(folder, "committed"));
+    const body =
+      "create table public.tags (id int); create function public.one() returns int language sql as 'select 1';";
+    const { text } = writeMigration({ previous: null, message: "tags", body });
+    await writeFile(join(folder, "committed/000001-tags.sql"), text);
   });
   const studio = useFixture(() =>
-    openStudio({ path: "/studio/changes", schema: SCHEMA, settings: { MIGRATIONS_DIR: folder } }),
+    openStudio({
+      path: "/studio/changes",
+      template: "empty",
+      schema: SCHEMA,
+      settings: { BASE_SCHEMA: "none", MIGRATIONS_DIR: folder },
+    }),
   );
   beforeAll(async () => {
     page = studio.page;
+    await runMigrations({ name: "migrate" }, studio.service.postgres.migrate);
+    await page.reload();
+    await page.locator(".frame").waitFor();
   });
 
   test("is found by the navigation and the command palette", async () => {
@@ -235,23 +248,10 @@ describeInBrowser("the page of changes", () => {
     expect(await alert.textContent()).toContain("0030-wrong.sql");
     await rm(join(folder, "current/0030-wrong.sql"));
   });
-});
-
-describeInBrowser("the last migration on the page of changes", () => {
-  const folder = useFolder("project-");
-  const studio = useFixture(() => openStudio({ settings: { MIGRATIONS_DIR: folder } }));
-  beforeAll(async () => {
-    await mkdir(join(folder, "committed"));
-    const body =
-      "create table public.tags (id int); create function public.one() returns int language sql as 'select 1';";
-    const { text } = writeMigration({ previous: null, message: "tags", body });
-    await writeFile(join(folder, "committed/000001-tags.sql"), text);
-    await runMigrations({ name: "migrate" }, studio.service.postgres.migrate);
-    await studio.page.goto(`${studio.service.url}/studio/changes`);
-  });
 
   test("shows the SQL that undoes it, what was changed since, and undoes it after a question", async () => {
-    const { page } = studio;
+    await rm(join(folder, "current"), { recursive: true });
+    await page.goto(`${studio.service.url}/studio/changes`);
     const section = page.getByRole("region", { name: "Undo the last migration" });
     const find = section.getByRole("button", { name: "Find the SQL" });
     const undo = section.getByRole("button", { name: "Undo", exact: true });
@@ -296,7 +296,8 @@ describeInBrowser("the page of changes in development, and where SQL is off", ()
   test("rehearses files of current/ that are applied, without rows", async () => {
     const studio = await openStudio({
       path: "/studio/changes",
-      settings: { MIGRATIONS_DIR: folder },
+      template: "empty",
+      settings: { BASE_SCHEMA: "none", MIGRATIONS_DIR: folder },
       isDevelopment: true,
     });
     const { page } = studio;
@@ -315,7 +316,8 @@ describeInBrowser("the page of changes in development, and where SQL is off", ()
   test("says why nothing is copied, and which command does it", async () => {
     const studio = await openStudio({
       path: "/studio/changes?tab=rehearsal",
-      settings: { MIGRATIONS_DIR: folder, STUDIO_SQL: "off" },
+      template: "empty",
+      settings: { BASE_SCHEMA: "none", MIGRATIONS_DIR: folder, STUDIO_SQL: "off" },
     });
     const { page } = studio;
     for (const [tab, button, command] of [

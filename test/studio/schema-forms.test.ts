@@ -8,6 +8,8 @@ import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { until } from "../until.ts";
 import { describeInBrowser, openStudio } from "./studio.ts";
 
+const PLATFORM = { template: "platform", settings: { BASE_SCHEMA: "platform" } } as const;
+
 const dialogOf = (page: Page) => page.getByRole("dialog");
 const field = (page: Page, label: string): Locator => dialogOf(page).getByLabel(label, { exact: true });
 const press = (page: Page, name: string) => dialogOf(page).getByRole("button", { name, exact: true }).click();
@@ -35,7 +37,7 @@ describeInBrowser("the forms of the schema, without npm run dev", () => {
   test("run the SQL where the project has no migrations", async () => {
     const schema = `create table public.members (org_id int, user_id bigint);
       create table public.plans (id int primary key, org_id int)`;
-    const studio = await openStudio({ path: "/studio/schema", schema });
+    const studio = await openStudio({ path: "/studio/schema", schema, ...PLATFORM });
     const { page } = studio;
     await openNewTable(page, "things");
     await apply(page, "Run");
@@ -55,7 +57,11 @@ describeInBrowser("the forms of the schema, without npm run dev", () => {
     const folder = await mkdtemp(join(tmpdir(), "project-"));
     await mkdir(join(folder, "current"));
     await writeFile(join(folder, "current/0010-other.sql"), "select 1;\n");
-    const studio = await openStudio({ path: "/studio/schema", settings: { MIGRATIONS_DIR: folder } });
+    const studio = await openStudio({
+      path: "/studio/schema",
+      template: "platform",
+      settings: { ...PLATFORM.settings, MIGRATIONS_DIR: folder },
+    });
     const { page } = studio;
     await openNewTable(page, "things");
     await press(page, "Review");
@@ -73,7 +79,7 @@ describeInBrowser("the forms of the schema, under npm run dev", () => {
   const lastFile = async () => readFile(join(folder, "current", (await files()).at(-1)!), "utf8");
 
   const folder = useFolder("project-");
-  const settings = { MIGRATIONS_DIR: folder, BASE_SCHEMA: "platform" };
+  const settings = { ...PLATFORM.settings, MIGRATIONS_DIR: folder };
   const studio = useFixture(() =>
     openStudio({ settings, isDevelopment: true, template: "platform", path: "/studio/schema" }),
   );

@@ -5,7 +5,6 @@ import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkArchive } from "../../../cluster/archive/restore-archive.ts";
 import { BACKUP_TASK, ScheduledBackup } from "../../../cluster/archive/scheduled-backup.ts";
-import { SCHEDULES_TASK } from "../../../jobs/queue/schedules.ts";
 import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 import { startGateway } from "../../program.ts";
@@ -16,7 +15,7 @@ let source: TestDatabase;
 let owner: pg.Client;
 let folder: string;
 beforeEach(async () => {
-  source = await cloneDatabase("content");
+  source = await cloneDatabase("empty");
   owner = new pg.Client({ connectionString: source.ownerUrl });
   await owner.connect();
   folder = await mkdtemp(join(tmpdir(), "scheduled-"));
@@ -67,7 +66,12 @@ type Health = {
   readonly lastBackupCheck?: string | null;
 };
 const health = async ({ url }: Service) => (await (await fetch(`${url}/health`)).json()) as Health;
-const settings = (directory: string) => ({ BACKUP_SCHEDULE: "30 3 * * *", BACKUP_DIR: directory, BACKUP_KEEP: "2" });
+const settings = (directory: string) => ({
+  BASE_SCHEMA: "none",
+  BACKUP_SCHEDULE: "30 3 * * *",
+  BACKUP_DIR: directory,
+  BACKUP_KEEP: "2",
+});
 
 test("scheduled backups are written, can be restored, and replace the oldest ones", async () => {
   await using stack = new AsyncDisposableStack();
@@ -77,7 +81,7 @@ test("scheduled backups are written, can be restored, and replace the oldest one
   stack.defer(() => service.stop());
   stack.defer(() => other.stop());
   const { rows } = await run("select identifier from graphile_worker._private_known_crontabs");
-  expect(rows.map(({ identifier }) => identifier).sort()).toEqual([BACKUP_TASK, SCHEDULES_TASK]);
+  expect(rows.map(({ identifier }) => identifier)).toEqual([BACKUP_TASK]);
   expect(await health(service)).toMatchObject({ status: "ok", lastBackup: null });
 
   await run("create table public.own (id integer)");

@@ -3,7 +3,7 @@ import { useDatabase } from "../../database.ts";
 import { SEED } from "../../db/callers.ts";
 import { useFixture } from "../../fixture.ts";
 import { tokenFor } from "../../graphql.ts";
-import { propertyRuns } from "../../property-runs.ts";
+import { slowPropertyRuns } from "../../property-runs.ts";
 import { answerOf, type Comparison, compareAnswers, compiledShare, operationOutcomes, servePair } from "./oracle.ts";
 
 const ROWS = `
@@ -30,7 +30,7 @@ const comparisons: Comparison[] = [];
 
 describe("the service's own schema", () => {
   test.each(CALLERS)("has the same answers compiled and not, as %s", async (_role, token) => {
-    const compared = await compareAnswers(services, token, propertyRuns(800));
+    const compared = await compareAnswers(services, token, slowPropertyRuns(800));
     comparisons.push(compared);
     expect(compared.operations).toBeGreaterThan(compared.withErrors);
   });

@@ -4,7 +4,7 @@ import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase } from "../../database.ts";
 import { connect, SEED } from "../../db/callers.ts";
 import { tokenFor } from "../../graphql.ts";
-import { propertyRuns } from "../../property-runs.ts";
+import { slowPropertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
 import { compareMutations, operationOutcomes } from "./oracle.ts";
 import { CALLERS_OF_TABLES, stateOf, TABLES } from "./written-tables.ts";
@@ -47,7 +47,7 @@ describe("mutations have the same answers and effects, compiled and not", () => 
     const services = { compiling: compiling.service, plain: plain.service };
     let next = 1_000;
     for (const [, token] of callers) {
-      await compareMutations(services, token, propertyRuns(runs), async () => {
+      await compareMutations(services, token, slowPropertyRuns(runs), async () => {
         next += 10;
         await Promise.all(owners.map((owner) => alignSequences(owner, next)));
       });

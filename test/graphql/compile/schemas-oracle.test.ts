@@ -5,7 +5,7 @@ import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
 import { tokenFor } from "../../graphql.ts";
-import { atMost, propertyRuns } from "../../property-runs.ts";
+import { atMost, propertyRuns, slowPropertyRuns } from "../../property-runs.ts";
 import { PUBLIC_SCHEMAS } from "../../schemas/public-schemas.ts";
 import { serveSchema } from "../../schemas/served.ts";
 import { serve } from "../../serve.ts";
@@ -198,7 +198,7 @@ describe("answers are the same compiled and not", () => {
     const services = opened.use(await servePair(database));
     await first?.(services);
     const comparisons: Comparison[] = [];
-    for (const token of TOKENS) comparisons.push(await compareAnswers(services, token, propertyRuns(300)));
+    for (const token of TOKENS) comparisons.push(await compareAnswers(services, token, slowPropertyRuns(300)));
     expect(await compiledShare(services.compiling, comparisons)).toBeGreaterThanOrEqual(share);
   });
 
@@ -244,7 +244,7 @@ describe("answers are the same compiled and not", () => {
     opened.defer(() => plain.stop());
     const services = { compiling: served.service, plain };
     const token = tokenFor("1", { role: served.schema.role });
-    const comparison = await compareAnswers(services, token, propertyRuns(550));
+    const comparison = await compareAnswers(services, token, slowPropertyRuns(550));
     expect(await compiledShare(served.service, [comparison])).toBeGreaterThanOrEqual(0.95);
   });
 });

@@ -17,7 +17,7 @@ import { oneFieldEach, SelectionReader, withFields } from "../../../graphql/comp
 import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
-import { propertyRuns } from "../../property-runs.ts";
+import { slowPropertyRuns } from "../../property-runs.ts";
 import { keepRows } from "../../restore-rows.ts";
 import { serve } from "../../serve.ts";
 import { type GeneratedOperation, mutationsOf } from "./operations.ts";
@@ -155,7 +155,7 @@ describe("a generated mutation with @transaction", () => {
         expect(await stateOf(plain.owner)).toEqual(after);
       });
       // A mutation is not repeated on the same rows.
-      await fc.assert(property, { numRuns: propertyRuns(300), endOnFailure: true });
+      await fc.assert(property, { numRuns: slowPropertyRuns(300), endOnFailure: true });
     }
     for (const count of Object.values(counts)) expect(count).toBeGreaterThan(5);
   });

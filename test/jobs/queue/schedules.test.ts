@@ -1,15 +1,22 @@
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { BACKUP_TASK } from "../../../cluster/archive/scheduled-backup.ts";
 import { processSchedules, SCHEDULES_TASK, Schedules } from "../../../jobs/queue/schedules.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { cloneDatabase, type TestDatabase, useClient, useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { startGateway } from "../../program.ts";
-import { serve } from "../../serve.ts";
+import { serve, useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 const MINUTE_MS = 60_000;
 const GATE = 42;
+const FAIL = `create or replace function public.fail() returns void language plpgsql set search_path = '' as $$
+  begin
+    raise exception 'No rows are left' using errcode = 'NTFND';
+  end $$;
+  grant execute on function public.fail to authenticated, service_role`;
 const FUNCTIONS = `
   create table public.ledger (note text not null, role text not null, claims jsonb);
   alter table public.ledger enable row level security;
@@ -20,31 +27,47 @@ const FUNCTIONS = `
     insert into public.ledger values (note, current_user, auth.jwt());
     perform pg_advisory_xact_lock_shared(${GATE});
   end $$;
-  create function public.fail() returns void language plpgsql set search_path = '' as $$
-  begin
-    raise exception 'No rows are left' using errcode = 'NTFND';
-  end $$;
+  ${FAIL};
   create function public.sleep() returns void language sql as 'select pg_sleep(1000)';
   grant execute on all functions in schema public to authenticated, service_role;
 `;
 
+/** Most tests have one service, which runs tasks and leaves the schedules to the test. */
+const sharedDatabase = useDatabase({ template: "platform", sql: FUNCTIONS });
+const sharedOwner = useClient(sharedDatabase.ownerUrl);
+useService({ database: sharedDatabase, settings: { BASE_SCHEMA: "platform", SCHEDULES: "false" } });
+
 let database: TestDatabase;
 let owner: pg.Client;
-let opened: AsyncDisposableStack;
-beforeEach(async () => {
-  opened = new AsyncDisposableStack();
-  database = await cloneDatabase("content");
-  opened.defer(() => database.drop());
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  opened.defer(() => owner.end());
-  await owner.query(FUNCTIONS);
+beforeEach(() => {
+  database = sharedDatabase;
+  owner = sharedOwner;
 });
-afterEach(() => opened.disposeAsync());
+afterEach(async () => {
+  if (owner !== sharedOwner) return;
+  await until(isFinished);
+  await owner.query(`
+    delete from api.schedules; delete from api.schedule_runs; delete from content_service.tasks; delete from public.ledger;
+    update content_service.schedule_clock set processed = default; ${FAIL}`);
+});
 
-/** It runs tasks, and leaves the schedules to the test unless the settings say otherwise. */
-async function startService(settings: NodeJS.ProcessEnv = { SCHEDULES: "false" }): Promise<void> {
-  const service = await serve(database, settings);
+/** For tests whose gateways process the schedules, or are killed. */
+let opened: AsyncDisposableStack;
+function useOwnDatabase(): void {
+  beforeEach(async () => {
+    opened = new AsyncDisposableStack();
+    database = await cloneDatabase("platform");
+    opened.defer(() => database.drop());
+    owner = new pg.Client({ connectionString: database.ownerUrl });
+    await owner.connect();
+    opened.defer(() => owner.end());
+    await owner.query(FUNCTIONS);
+  });
+  afterEach(() => opened.disposeAsync());
+}
+
+async function startService(settings: NodeJS.ProcessEnv): Promise<void> {
+  const service = await serve(database, { BASE_SCHEMA: "platform", ...settings });
   opened.defer(() => service.stop());
 }
 
@@ -101,7 +124,6 @@ const isFinished = async () => (await statuses()).every((status) => !["queued", 
 const ledger = async () => (await owner.query("select * from public.ledger")).rows;
 
 test("a function runs at its time as its role with its claims and arguments", async () => {
-  await startService();
   const plannedAt = minutesAgo(1);
   await write({
     cron: cronAt(plannedAt),
@@ -123,25 +145,8 @@ test("a function runs at its time as its role with its claims and arguments", as
   expect(rows[0].next_run_at.getUTCFullYear()).toBe(plannedAt.getUTCFullYear() + 1);
 });
 
-test("each time runs once, however many gateways process it at the same time and again", async () => {
-  await startService({});
-  await startService({});
-  const { rows } = await owner.query("select identifier from graphile_worker._private_known_crontabs");
-  expect(rows).toEqual([{ identifier: SCHEDULES_TASK }]);
-  const names = Array.from({ length: 20 }, (_, index) => `note ${index}`);
-  for (const name of names) await write({ name, cron: cronAt(minutesAgo(1)), arguments: { note: name } });
-  await Promise.all(Array.from({ length: 8 }, () => tick()));
-  // Also where it is forgotten what was processed
-  await owner.query("update api.schedules set next_run_at = null");
-  await tick();
-  await until(isFinished);
-  expect((await ledger()).map(({ note }) => note).sort()).toEqual(names.toSorted());
-  expect(await statuses()).toEqual(names.map(() => "done"));
-});
-
 describe("times at which no gateway ran", () => {
   test("are recorded as missed and logged in one line", async () => {
-    await startService();
     const cron = `${minutesAgo(20).getUTCMinutes()} * * * *`;
     for (const name of ["a", "b"]) await write({ name, cron, since: minutesAgo(24 * 60) });
     const lines = await tick();
@@ -159,7 +164,6 @@ describe("times at which no gateway ran", () => {
   });
 
   test("of the last fifteen minutes: the last one runs", async () => {
-    await startService();
     const times = [14, 3, 2].map(minutesAgo);
     // All in one hour, whenever the test runs.
     const cron = `${times.map((time) => time.getUTCMinutes())} * * * *`;
@@ -175,7 +179,6 @@ describe("times at which no gateway ran", () => {
   });
 
   test("are made up for by one run if the schedule says so", async () => {
-    await startService();
     const cron = `${minutesAgo(20).getUTCMinutes()} * * * *`;
     await write({ cron, since: minutesAgo(7 * 24 * 60), catch_up: true });
     await tick();
@@ -186,7 +189,6 @@ describe("times at which no gateway ran", () => {
   });
 
   test("are forgotten where the schedule was disabled", async () => {
-    await startService();
     await write({ cron: `${minutesAgo(2).getUTCMinutes()} * * * *`, since: minutesAgo(600) });
     await owner.query("update api.schedules set is_enabled = false");
     await tick();
@@ -197,7 +199,6 @@ describe("times at which no gateway ran", () => {
 });
 
 test("a schedule whose previous run is unfinished is skipped", async () => {
-  await startService();
   await owner.query("select pg_advisory_lock($1)", [GATE]);
   await write({ cron: cronAt(minutesAgo(9)) });
   await tick();
@@ -222,21 +223,7 @@ test("a schedule whose previous run is unfinished is skipped", async () => {
 });
 
 describe("a run", () => {
-  test("whose function raises an error has failed, which is logged", async () => {
-    const gateway = await startGateway(database, { SCHEDULES: "false" });
-    opened.defer(() => gateway.kill());
-    await write({ cron: cronAt(minutesAgo(1)), function: "public.fail" });
-    await tick();
-    await until(isFinished);
-    expect((await runs())[0]).toMatchObject({
-      status: "failed",
-      error: { code: "NTFND", message: "No rows are left" },
-    });
-    await until(() => `${gateway.printed()}${gateway.logged()}`.includes("a queued call failed"));
-  });
-
   test("ends at the time limit of its schedule", async () => {
-    await startService();
     await write({ cron: cronAt(minutesAgo(1)), function: "public.sleep", time_limit: "1 second" });
     await tick();
     await until(isFinished);
@@ -244,7 +231,6 @@ describe("a run", () => {
   });
 
   test("whose function is gone has failed, and does not prevent others", async () => {
-    await startService();
     await write({ name: "a", cron: cronAt(minutesAgo(1)), function: "public.fail" });
     await write({ name: "b", cron: cronAt(minutesAgo(1)) });
     await owner.query("drop function public.fail");
@@ -259,7 +245,6 @@ describe("a run", () => {
   });
 
   test("whose task is deleted has failed, and does not prevent the next one", async () => {
-    await startService();
     await write({ cron: cronAt(minutesAgo(1)) });
     await owner.query("begin");
     // No task begins.
@@ -278,7 +263,6 @@ describe("a run", () => {
 
 describe("faults", () => {
   test("a fault of Postgres leaves nothing half done: the minute is processed again", async () => {
-    await startService();
     await write({ name: "a", cron: cronAt(minutesAgo(1)) });
     await write({ name: "b", cron: cronAt(minutesAgo(1)) });
     await owner.query(`
@@ -298,33 +282,7 @@ describe("faults", () => {
     expect(await statuses()).toEqual(["done", "done"]);
   });
 
-  test("a gateway that is killed while it processes a minute blocks no other", async () => {
-    const first = await startGateway(database);
-    opened.defer(() => first.kill());
-    await write({ cron: cronAt(minutesAgo(1)) });
-    await owner.query("begin");
-    await owner.query("select from content_service.schedule_clock for update");
-    await queueTick();
-    // Another session: a transaction always sees the same activity.
-    const isWaiting = (client: pg.ClientBase) =>
-      client.query(
-        "select from pg_stat_activity where query like '%begin_schedule_minutes%' and wait_event_type = 'Lock' and datname = $1",
-        [database.name],
-      );
-    await withClient(database.ownerUrl, (client) => until(async () => (await isWaiting(client)).rowCount !== 0));
-    await first.kill();
-    await owner.query("commit");
-
-    const second = await startGateway(database);
-    opened.defer(() => second.kill());
-    await queueTick();
-    await until(async () => (await runs()).length > 0 && (await isFinished()));
-    expect(await statuses()).toEqual(["done"]);
-    expect(await ledger()).toHaveLength(1);
-  });
-
   test("a gateway whose clock is ahead runs nothing early", async () => {
-    await startService();
     const inTenMinutes = minutesAgo(-10);
     await write({ cron: cronAt(inTenMinutes) });
     await tick(new Date(Date.now() + 24 * 60 * MINUTE_MS));
@@ -334,7 +292,6 @@ describe("faults", () => {
   });
 
   test("when the database's clock was set back, times are counted from there, and none runs twice", async () => {
-    await startService();
     await write({ cron: cronAt(minutesAgo(1)) });
     await tick();
     const inTenMinutes = minutesAgo(-10);
@@ -351,7 +308,6 @@ describe("faults", () => {
   });
 
   test("a schedule that is being changed is processed in the next minute, and delays no other", async () => {
-    await startService();
     await write({ name: "a", cron: cronAt(minutesAgo(1)) });
     await write({ name: "b", cron: cronAt(minutesAgo(1)) });
     await withClient(database.ownerUrl, async (editor) => {
@@ -364,7 +320,6 @@ describe("faults", () => {
   });
 
   test("a time zone that the service does not know is logged, and prevents no other schedule", async () => {
-    await startService();
     await write({ name: "a", cron: "* * * * *", time_zone: "Factory" });
     await write({ name: "b", cron: cronAt(minutesAgo(1)) });
     const lines = await tick();
@@ -373,24 +328,7 @@ describe("faults", () => {
   });
 });
 
-/** As graphile-worker's cron does at each minute. */
-function queueTick(): Promise<unknown> {
-  const payload = JSON.stringify({ _cron: { ts: new Date().toISOString() } });
-  return withClient(database.ownerUrl, (client) =>
-    client.query("select graphile_worker.add_job($1, $2, job_key => $1, max_attempts => 3)", [SCHEDULES_TASK, payload]),
-  );
-}
-
-test("a gateway makes up for the minutes at its start", async () => {
-  await write({ cron: cronAt(minutesAgo(5)) });
-  await owner.query("update content_service.schedule_clock set processed = $1", [minutesAgo(30)]);
-  await startService({});
-  await until(async () => (await runs()).length > 0 && (await isFinished()));
-  expect(await statuses()).toEqual(["done"]);
-});
-
 test("a minute that began while no gateway ran is processed at the start, without waiting for the next one", async () => {
-  await startService();
   await write({ cron: cronAt(minutesAgo(0)) });
   await owner.query("update content_service.schedule_clock set processed = $1", [minutesAgo(1)]);
   const asOwner: AsOwner = (work) => withClient(database.ownerUrl, work);
@@ -402,7 +340,6 @@ test("a minute that began while no gateway ran is processed at the start, withou
 });
 
 test("of old runs, the last hundred are kept", async () => {
-  await startService();
   await write({ cron: cronAt(minutesAgo(1)) });
   await owner.query(`
     insert into api.schedule_runs (schedule, planned_at, status)
@@ -415,14 +352,7 @@ test("of old runs, the last hundred are kept", async () => {
   expect(await runs()).toHaveLength(100);
 });
 
-test("a gateway with SCHEDULES=false runs none", async () => {
-  await startService();
-  const { rows } = await owner.query("select identifier from graphile_worker._private_known_crontabs");
-  expect(rows).toEqual([]);
-});
-
 test("the state for metrics has the last success of each schedule", async () => {
-  await startService();
   const plannedAt = minutesAgo(1);
   await write({ name: "a", cron: cronAt(plannedAt) });
   await write({ name: "b", cron: cronAt(plannedAt), function: "public.fail" });
@@ -435,4 +365,85 @@ test("the state for metrics has the last success of each schedule", async () => 
     lastSuccess: { a: plannedAt.getTime() / 1_000, b: null },
   });
   expect(Date.now() - state.processed.getTime()).toBeLessThan(3 * MINUTE_MS);
+});
+
+/** As graphile-worker's cron does at each minute. */
+function queueTick(): Promise<unknown> {
+  const payload = JSON.stringify({ _cron: { ts: new Date().toISOString() } });
+  return withClient(database.ownerUrl, (client) =>
+    client.query("select graphile_worker.add_job($1, $2, job_key => $1, max_attempts => 3)", [SCHEDULES_TASK, payload]),
+  );
+}
+
+describe("gateways of their own", () => {
+  useOwnDatabase();
+  const folder = useFolder("schedules-");
+
+  test("each time runs once, however many gateways process it at the same time and again", async () => {
+    await startService({});
+    await startService({ BACKUP_SCHEDULE: "30 3 * * *", BACKUP_DIR: folder });
+    const { rows } = await owner.query("select identifier from graphile_worker._private_known_crontabs order by 1");
+    expect(rows).toEqual([{ identifier: BACKUP_TASK }, { identifier: SCHEDULES_TASK }]);
+    const names = Array.from({ length: 20 }, (_, index) => `note ${index}`);
+    for (const name of names) await write({ name, cron: cronAt(minutesAgo(1)), arguments: { note: name } });
+    await Promise.all(Array.from({ length: 8 }, () => tick()));
+    // Also where it is forgotten what was processed
+    await owner.query("update api.schedules set next_run_at = null");
+    await tick();
+    await until(isFinished);
+    expect((await ledger()).map(({ note }) => note).sort()).toEqual(names.toSorted());
+    expect(await statuses()).toEqual(names.map(() => "done"));
+  });
+
+  test("a run whose function raises an error has failed, which is logged", async () => {
+    const gateway = await startGateway(database, { BASE_SCHEMA: "platform", SCHEDULES: "false" });
+    opened.defer(() => gateway.kill());
+    await write({ cron: cronAt(minutesAgo(1)), function: "public.fail" });
+    await tick();
+    await until(isFinished);
+    expect((await runs())[0]).toMatchObject({
+      status: "failed",
+      error: { code: "NTFND", message: "No rows are left" },
+    });
+    await until(() => `${gateway.printed()}${gateway.logged()}`.includes("a queued call failed"));
+  });
+
+  test("a gateway that is killed while it processes a minute blocks no other", async () => {
+    const first = await startGateway(database, { BASE_SCHEMA: "platform" });
+    opened.defer(() => first.kill());
+    await write({ cron: cronAt(minutesAgo(1)) });
+    await owner.query("begin");
+    await owner.query("select from content_service.schedule_clock for update");
+    await queueTick();
+    // Another session: a transaction always sees the same activity.
+    const isWaiting = (client: pg.ClientBase) =>
+      client.query(
+        "select from pg_stat_activity where query like '%begin_schedule_minutes%' and wait_event_type = 'Lock' and datname = $1",
+        [database.name],
+      );
+    await withClient(database.ownerUrl, (client) => until(async () => (await isWaiting(client)).rowCount !== 0));
+    await first.kill();
+    await owner.query("commit");
+
+    const second = await startGateway(database, { BASE_SCHEMA: "platform" });
+    opened.defer(() => second.kill());
+    await queueTick();
+    await until(async () => (await runs()).length > 0 && (await isFinished()));
+    expect(await statuses()).toEqual(["done"]);
+    expect(await ledger()).toHaveLength(1);
+  });
+
+  test("a gateway makes up for the minutes at its start", async () => {
+    await write({ cron: cronAt(minutesAgo(5)) });
+    await owner.query("update content_service.schedule_clock set processed = $1", [minutesAgo(30)]);
+    await startService({});
+    await until(async () => (await runs()).length > 0 && (await isFinished()));
+    expect(await statuses()).toEqual(["done"]);
+  });
+
+  test("a gateway with SCHEDULES=false runs none", async () => {
+    await startService({ SCHEDULES: "false" });
+    const { rows } = await owner.query("select identifier from graphile_worker._private_known_crontabs");
+    expect(rows).toEqual([]);
+  });
 });

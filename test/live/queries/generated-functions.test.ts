@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { useFixture } from "../../fixture.ts";
-import { propertyRuns } from "../../property-runs.ts";
+import { slowPropertyRuns } from "../../property-runs.ts";
 import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
 import { EventClient } from "./event-client.ts";
@@ -117,7 +117,7 @@ async function findStale(live: readonly LiveRead[], beats: EventClient): Promise
 
 const counts = { live: 0, changed: 0, refused: 0, failing: 0 };
 
-const batches = Array.from({ length: Math.ceil(propertyRuns(FUNCTIONS) / BATCH) }, (_, index) => index * BATCH);
+const batches = Array.from({ length: Math.ceil(slowPropertyRuns(FUNCTIONS) / BATCH) }, (_, index) => index * BATCH);
 
 test.each(batches)(
   "reads of generated functions have fresh results after each change, or are refused as not live (from %i)",

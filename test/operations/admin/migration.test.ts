@@ -20,7 +20,8 @@ drop policy if exists everybody on public.notes;
 create policy everybody on public.notes using (true);
 grant select on public.notes to anon;`;
 
-const database = useDatabase();
+const database = useDatabase({ template: "platform" });
+const SETTINGS = { BASE_SCHEMA: "platform", STUDIO_SQL: "on" };
 
 const rows = (sql: string, { ownerUrl } = database) =>
   withClient(ownerUrl, async (client) => (await client.query(sql)).rows);
@@ -41,7 +42,7 @@ describe("under npm run dev", () => {
 
   const folder = useFolder("project-");
   const program = useFixture(() =>
-    startGateway(database, { STUDIO_SQL: "on", MIGRATIONS_DIR: folder }, { args: ["--dev"] }),
+    startGateway(database, { ...SETTINGS, MIGRATIONS_DIR: folder }, { args: ["--dev"] }),
   );
 
   test("the SQL becomes a file of the current migration, and the table is served when the response arrives", async () => {
@@ -125,7 +126,7 @@ describe("under npm run dev", () => {
 });
 
 describe("a dry run", () => {
-  const service = useService({ database, settings: { STUDIO_SQL: "on" } });
+  const service = useService({ database, settings: SETTINGS });
   beforeAll(async () => {
     await rows(`create table public.large (id bigint primary key, word text, parent bigint);
       insert into public.large select n, n::text from generate_series(1, 60000) as n;
@@ -315,8 +316,8 @@ describe("without npm run dev", () => {
 
 /** A service on a database of its own. */
 async function cloneForService(settings: NodeJS.ProcessEnv = {}) {
-  const own = await cloneDatabase();
-  const { url, stop } = await serve(own, { STUDIO_SQL: "on", ...settings });
+  const own = await cloneDatabase("platform");
+  const { url, stop } = await serve(own, { ...SETTINGS, ...settings });
   return {
     url,
     database: own,

@@ -267,7 +267,8 @@ describe("a client", () => {
 
   test("that reads slowly delays no short response to the same query shape with other values", async () => {
     const readers: IncomingMessage[] = [];
-    for (let connection = 0; connection < 3; connection++) readers.push((await begin(`${HUGE}&id=gt.0`))[0]);
+    // Anonymous callers leave the last of three connections of streams to others: a third reader would wait for one of these two.
+    for (let connection = 0; connection < 2; connection++) readers.push((await begin(`${HUGE}&id=gt.0`))[0]);
     const short = await client.ask(`${HUGE}&id=gt.${ROWS - 2}`);
     expect([short.status, JSON.parse(short.text)]).toMatchObject([200, [{ id: ROWS - 1 }]]);
     for (const reader of readers) reader.destroy();

@@ -12,7 +12,7 @@ import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
 import { runCommand } from "./run-command.ts";
 
-const own = useFixture(() => ownHistories(["platform"], { isMigrated: true }));
+const own = useFixture(() => ownHistories([]));
 beforeAll(async () => {
   await own.add(
     "project",
@@ -25,7 +25,7 @@ beforeAll(async () => {
 function settings(): NodeJS.ProcessEnv {
   const { shadowUrl, rootUrl } = own.settings;
   return {
-    BASE_SCHEMA: "platform",
+    BASE_SCHEMA: "none",
     MIGRATIONS_DIR: own.history("project").folder,
     SHADOW_DATABASE_URL: shadowUrl,
     ROOT_DATABASE_URL: rootUrl,

@@ -78,7 +78,12 @@ export function describeFilms(name: string, define: (films: Films) => void): voi
   describeInBrowser(name, () => {
     const films = new Films();
     beforeAll(async () => {
-      films.studio = await openStudio({ schema: SCHEMA, width: 2400 });
+      films.studio = await openStudio({
+        template: "platform",
+        settings: { BASE_SCHEMA: "platform" },
+        schema: SCHEMA,
+        width: 2400,
+      });
       films.page = films.studio.page;
     });
     afterAll(() => films.studio?.close());
