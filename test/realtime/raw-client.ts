@@ -50,8 +50,12 @@ export class RawClient extends Inbox<Message> {
     return this.until((message) => message.event === "phx_reply" && message.ref === ref);
   }
 
+  /** Joins again where a busy machine has not opened the change stream in time, as the reply says. */
   async join(topic: string, config: object = {}, more: object = {}): Promise<Message> {
-    return this.reply(this.say(topic, "phx_join", { config, ...more }));
+    let reply: Message;
+    do reply = await this.reply(this.say(topic, "phx_join", { config, ...more }));
+    while (/^PostgresChangesSubscribeTimeout: /.test(reply.payload.response?.reason));
+    return reply;
   }
 
   async close(): Promise<void> {
