@@ -2,7 +2,10 @@ import { type QualifiedName, readDistributedTables } from "#catalog";
 import type { AsOwner } from "#postgres/database";
 import { batchLookups } from "#runtime/concurrency";
 
-/** The tables and columns that are in the change stream. Distributed tables are not, although they may be in the publication. */
+/**
+ * The tables and columns that are in the change stream. Tables whose rows are elsewhere are not, although they may be in the publication:
+ * distributed tables, and those with a foreign table as a partition.
+ */
 export type Publication = {
   /** Resolves with true if the publication has the table; null stands for any schema or table. */
   has(schema: string | null, table: string | null): Promise<boolean>;
@@ -21,7 +24,15 @@ type PublishedTable = { readonly schema: string; readonly table: string; readonl
 // Postgres 15 and later publish column lists.
 const PUBLISHED_TABLES = `
   select schemaname as schema, tablename as table, pg_catalog.to_json(published.*) operator(pg_catalog.->) 'attnames' as columns
-  from pg_catalog.pg_publication_tables as published where pubname = $1`;
+  from pg_catalog.pg_publication_tables as published
+  where pubname = $1 and (schemaname, tablename) not in (
+    select namespace.nspname, class.relname
+    from pg_catalog.pg_class as part
+    cross join lateral pg_catalog.pg_partition_ancestors(part.oid) as ancestor (oid)
+    join pg_catalog.pg_class as class on class.oid = ancestor.oid
+    join pg_catalog.pg_namespace as namespace on namespace.oid = class.relnamespace
+    where part.relkind = 'f' and part.relispartition
+  )`;
 
 const MEMBERS = `
   select tables.schemaname as schema, tables.tablename as name,

@@ -133,6 +133,21 @@ describe("changes of a table, with supabase-js", () => {
     await run("delete from news");
   });
 
+  test("a table of which another server stores a part is refused: its changes would be missing without a word", async () => {
+    await run(`
+      create table measurements (id int, at date) partition by range (at);
+      create table measurements_here partition of measurements for values from ('2026-01-01') to ('2027-01-01');
+      grant select on measurements to anon`);
+    const system = async () => (await (await listen(anonymous(), { table: "measurements" })).system.count(1))[0];
+    expect(await system()).toMatchObject({ status: "ok" });
+    await run(`
+      create foreign data wrapper elsewhere; create server elsewhere foreign data wrapper elsewhere;
+      create foreign table measurements_there partition of measurements
+        for values from ('2025-01-01') to ('2026-01-01') server elsewhere`);
+    expect(await system()).toMatchObject({ status: "error" });
+    await run("drop foreign data wrapper elsewhere cascade; drop table measurements");
+  });
+
   test.each([
     { table: "news", filter: "nothing=eq.1" },
     { table: "news", filter: "id=eq.one" },
