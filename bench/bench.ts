@@ -34,6 +34,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   webhooks: () => import("./webhooks.ts"),
   archives: () => import("./archives.ts"),
   large: () => import("./large.ts"),
+  policies: () => import("./policies.ts"),
   queue: () => import("./queue.ts"),
 };
 
@@ -68,6 +69,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
     schemas on each version of Postgres, and of a large database beside pg_dump; branches of one, and starts on them; fails if a
     restored database differs
   large [--megabytes 1000]: pages, counts and an export of a table of that size, as JSON; fails if the service's memory grows with it
+  policies: counts, pages and searches of a million rows, by policies as they are often written and in the form that doctor gives
   hostile [--only ATTACK]…: attacks beside honest traffic; fails if honest callers are affected or the memory limit is exceeded
     attacks: ${ATTACK_NAMES.join(", ")}
   failover [--minutes 5] [--every 20] [--only KIND]…: ends the leader of a Patroni cluster under load; fails if an acknowledged write is lost

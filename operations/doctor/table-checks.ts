@@ -11,9 +11,7 @@ import {
 import { quotedName } from "#postgres/client";
 import { lacksAdministratorPolicy } from "../inspect/administrator-access.ts";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
-
-/** Matches a call that is evaluated once per row unless it is in a sub-select. */
-const CALLER_FUNCTIONS = /\b(?:auth\.\w+|current_setting)\(/g;
+import { findSlowPolicy } from "./faster-policies.ts";
 
 const STRUCTURED_TYPES = new Set(["json", "jsonb", "xml"]);
 const TEXT_TYPES = new Set(["text", "varchar", "bpchar", "citext", "bytea", ...STRUCTURED_TYPES]);
@@ -76,16 +74,24 @@ function qualifiedNameOf({ schema, name }: CatalogTable): string {
   return quotedName(schema, name);
 }
 
-/** Finds policies that evaluate the caller's identity once per row. */
+/** Finds policies that evaluate the caller's identity once per row, or compare with a list in a form that no index serves. */
 export function policyFindings({ catalog }: DoctorFacts): DoctorFinding[] {
   return exposedTables(catalog).flatMap((table) =>
-    table.policies
-      .filter(({ using, check }) => isEvaluatedPerRow(using) || isEvaluatedPerRow(check))
-      .map(({ name }) => ({
-        kind: "slow",
-        problem: `The policy ${quotedName(name)} on ${quotedName(table.schema, table.name)} evaluates who the caller is once per row.`,
-        fix: "-- Write (select auth.uid()) instead of auth.uid(): it is evaluated once per statement.",
-      })),
+    table.policies.flatMap((policy): DoctorFinding[] => {
+      const slow = findSlowPolicy(policy, table);
+      if (!slow) return [];
+      const reasons = [
+        ...(slow.asksPerRow ? ["evaluates who the caller is once per row"] : []),
+        ...(slow.comparesWithList ? ["compares with a list by IN, which no index serves"] : []),
+      ];
+      return [
+        {
+          kind: "slow",
+          problem: `The policy ${quotedName(policy.name)} on ${qualifiedNameOf(table)} ${reasons.join(", and ")}.`,
+          fix: slow.sql ?? "-- Write (select auth.uid()) instead of auth.uid(): it is evaluated once per statement.",
+        },
+      ];
+    }),
   );
 }
 
@@ -106,21 +112,6 @@ export function administratorFindings({ catalog, clients }: DoctorFacts): Doctor
   );
   const problem = `Administrators see and change only what policies for others allow: no policy is for ${ADMIN_ROLE} on ${names.join(", ")}.`;
   return [{ kind: "advice", problem, fix: fixes.join("\n") }];
-}
-
-function isEvaluatedPerRow(expression: string | null): boolean {
-  if (expression === null) return false;
-  return [...expression.matchAll(CALLER_FUNCTIONS)].some(({ index }) => !isInSelect(expression.slice(0, index)));
-}
-
-/** True if the end of the text is inside a sub-select. */
-function isInSelect(before: string): boolean {
-  const begun: boolean[] = [];
-  for (const [sign] of before.matchAll(/\(\s*SELECT\b|\(|\)/g)) {
-    if (sign === ")") begun.pop();
-    else begun.push(sign !== "(");
-  }
-  return begun.includes(true);
 }
 
 /** Finds text columns without a maximum length that clients may write. Long values make every response with the row large. */
