@@ -176,5 +176,5 @@ function templatePolicies(
 
 export function membershipCondition({ column, table, organisation, user }: Membership): string {
   const member = `member.${quoteName(user)} = (select auth.uid())`;
-  return `${quoteName(column)} in (select member.${quoteName(organisation)} from ${quoteTable(table)} as member where ${member})`;
+  return `${quoteName(column)} = any (array(select member.${quoteName(organisation)} from ${quoteTable(table)} as member where ${member}))`;
 }
