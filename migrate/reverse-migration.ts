@@ -1,6 +1,7 @@
 import type pg from "pg";
-import { compareSchemas, type DumpedSchema, groupByObject } from "./compare-schemas.ts";
-import { COMPARED_PARTS, objectLabel, readStatementsHere, tableLines } from "./dump-schema.ts";
+import { objectLabel } from "#catalog/definitions";
+import { compareSchemas, groupByObject } from "./compare-schemas.ts";
+import { type DumpedSchema, readDumpedSchemaHere, readRows } from "./dump-schema.ts";
 import { type NamedObject, OBJECT_NAMES } from "./object-names.ts";
 import { OBJECT_SETTINGS, type ObjectSetting, opaqueObjects } from "./object-settings.ts";
 
@@ -30,13 +31,13 @@ export async function withEmptyPath<T>(client: pg.ClientBase, work: () => Promis
 /** Reads the state in the open transaction. */
 export async function readSchemaState(client: pg.ClientBase): Promise<SchemaState> {
   return withEmptyPath(client, async () => {
-    const statements = await readStatementsHere(client, [...COMPARED_PARTS, opaqueObjects]);
-    const lines = await readStatementsHere(client, [tableLines]);
+    const { statements, tableParts } = await readDumpedSchemaHere(client);
+    const opaque = await readRows(client, [opaqueObjects]);
     const settings = await client.query<ObjectSetting>(OBJECT_SETTINGS);
     const names = await client.query<NamedObject>(OBJECT_NAMES);
     return {
-      statements,
-      tableLines: lines,
+      statements: [...statements, ...opaque],
+      tableParts,
       settings: new Map(settings.rows.map((each) => [`${each.object}: ${each.setting}`, each])),
       names: new Map(names.rows.map((each) => [each.key, each])),
     };
@@ -46,7 +47,7 @@ export async function readSchemaState(client: pg.ClientBase): Promise<SchemaStat
 /** The first part in which two states differ; null if they are equal. */
 export function findDifference(now: SchemaState, before: SchemaState): string | null {
   const texts = (state: SchemaState) => [
-    ...state.statements.map(({ object, statement }) => [`${object}\n${statement}`, object] as const),
+    ...[...state.statements, ...state.tableParts].map(({ object, text }) => [`${object}\n${text}`, object] as const),
     ...[...state.settings].map(([name, { statement }]) => [`${name}\n${statement}`, name] as const),
   ];
   const [here, there] = [new Map(texts(now)), new Map(texts(before))];
@@ -187,9 +188,9 @@ const DEPENDENT_VIEWS = `
 
 /** Drops the views of tables whose columns differ: they are created again afterwards. */
 async function listViews(client: pg.ClientBase, now: SchemaState, before: SchemaState): Promise<ReverseStep[]> {
-  const lines = groupByObject(now.tableLines);
-  const tables = [...groupByObject(before.tableLines)]
-    .filter(([object, wanted]) => wanted.some((line) => !lines.get(object)?.includes(line)))
+  const parts = groupByObject(now.tableParts);
+  const tables = [...groupByObject(before.tableParts)]
+    .filter(([object, wanted]) => wanted.some(({ text }) => !parts.get(object)?.some((part) => part.text === text)))
     .map(([object]) => object);
   const { rows } = await withEmptyPath(client, () => client.query<{ object: string }>(DEPENDENT_VIEWS, [tables]));
   return rows.map(({ object }) => ({ name: object, ways: [`drop ${object};`] }));
