@@ -68,7 +68,7 @@ function compareRows(here: readonly SchemaRow[], there: readonly SchemaRow[]): S
     differences.push({
       name,
       object,
-      description: `${name} differs from the migrations${text === statement ? "" : `: ${text} instead of ${other.text}`}`,
+      description: `${name} differs from the migrations${isLine(row) ? `: ${text} instead of ${other.text}` : ""}`,
       keepSql: changeSql(other, row),
       undoSql: changeSql(row, other),
       // A column would lose its values.
@@ -76,6 +76,11 @@ function compareRows(here: readonly SchemaRow[], there: readonly SchemaRow[]): S
     });
   }
   return [...differences, ...missing.map((row) => describeMissing(row, `${row.remove};`, `${row.statement};`))];
+}
+
+/** True for a column or constraint. */
+function isLine({ text, statement }: SchemaRow): boolean {
+  return text !== statement && statement.endsWith(text);
 }
 
 type Named = Pick<SchemaRow, "object" | "name">;

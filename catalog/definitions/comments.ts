@@ -1,4 +1,4 @@
-import { isExtensionMember, isUsers, labelOf, objectLabel } from "./definition.ts";
+import { isExtensionMember, isUsers, labelOf, ONCE, objectLabel } from "./definition.ts";
 
 /** Comments on parts of a table (constraints, indexes, …) are listed with the table. */
 const commentedObject = `
@@ -55,4 +55,5 @@ export const comments = `
         where part.classid = classoid and part.objid = objoid and part.deptype in ('a', 'i')
           and part.refclassid = 'pg_class'::regclass and classoid <> 'pg_policy'::regclass
       )
+    ${ONCE}
   ) as described`;

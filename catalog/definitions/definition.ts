@@ -64,6 +64,9 @@ export function toArchiveQuery({ catalog, oid, statement, from, where }: Definit
     where ${where}`;
 }
 
+/** Keeps Postgres from moving the expressions of a subquery to each place that names them, where it computes them again. */
+export const ONCE = "offset 0";
+
 /** Returns a query of `SchemaRow`, without the service's own record of migrations. */
 export function toComparisonQuery(definition: Definition): string {
   const { catalog, oid, statement, text, from, where, part, replacement } = definition;
@@ -75,6 +78,7 @@ export function toComparisonQuery(definition: Definition): string {
         ${part?.name ?? "null"} as part, ${part?.remove ?? "null"} as remove
       from ${from}
       where ${where}
+      ${ONCE}
     ) as definition`;
 }
 

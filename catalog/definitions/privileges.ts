@@ -6,6 +6,7 @@ import {
   isOwn,
   isUsers,
   labelOf,
+  ONCE,
   objectLabel,
   roleName,
   SCHEMA_PUBLIC,
@@ -106,7 +107,8 @@ const entries = `
     aclexplode(case when catalog = 'pg_proc'::regclass then coalesce(acl, default_acl) else acl end)
   where grantee <> owner and not ${isExtensionMember("catalog", "granted.oid")}
     and ${IS_COMPARED}
-    and (${isUsers("granted.oid")} or (catalog, granted.oid) = ('pg_namespace'::regclass, ${SCHEMA_PUBLIC}))`;
+    and (${isUsers("granted.oid")} or (catalog, granted.oid) = ('pg_namespace'::regclass, ${SCHEMA_PUBLIC}))
+  ${ONCE}`;
 
 /** One statement per set of roles with the same privileges: `grant insert (title), select on public.notes to anon, authenticated`. */
 export const groupedGrants = `
@@ -132,6 +134,7 @@ export const singleGrants = `
   from (
     select *, format('grant %s on %s to %s%s', privileges, target, role, option) as statement
     from (select *, concat(privilege, ' (' || "column" || ')') as privileges from (${entries}) as entry) as entry
+    ${ONCE}
   ) as granting`;
 
 const objectKind = `case defaclobjtype

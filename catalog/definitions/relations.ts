@@ -6,6 +6,7 @@ import {
   foreignOptions,
   IS_PERMANENT,
   isOwn,
+  ONCE,
   objectLabel,
 } from "./definition.ts";
 
@@ -22,7 +23,7 @@ const identity = ({ version, isArchive }: DefinitionForm) => `(
   )
   from pg_depend join pg_sequence on seqrelid = objid
   where refclassid = 'pg_class'::regclass and refobjid = attrelid and refobjsubid = attnum and deptype = 'i'
-    and classid = 'pg_class'::regclass and attidentity <> '' ${version >= 170000 ? "and not class.relispartition" : ""}
+    and classid = 'pg_class'::regclass ${version >= 170000 ? "and not class.relispartition" : ""}
 )`;
 
 const notNull = ({ version, isArchive }: DefinitionForm) =>
@@ -40,7 +41,7 @@ const notNull = ({ version, isArchive }: DefinitionForm) =>
  */
 const columns = (form: DefinitionForm) => `
   select concat_ws(
-      ' ', quote_ident(attname), "typeName", 'compression ' || compression, ltrim(${foreignOptions("attfdwoptions")}),
+      ' ', quote_ident(attname), "typeName", 'compression ' || compression, case when attfdwoptions is not null then ltrim(${foreignOptions("attfdwoptions")}) end,
       ltrim("collation"), identity,
       case when attgenerated <> '' then
         format('generated always as (%s) %s', expression, case attgenerated when 's' then 'stored' else 'virtual' end)
@@ -57,7 +58,8 @@ const columns = (form: DefinitionForm) => `
       ${collationClause("attcollation", "atttypid")} as "collation",
       case attcompression when 'p' then 'pglz' when 'l' then 'lz4' end as compression,
       case when attgenerated = '' then expression end as fallback,
-      attnotnull as "notNull", ${identity(form)} as identity, attgenerated <> '' as "isGenerated"
+      attnotnull as "notNull", case when attidentity <> '' then ${identity(form)} end as identity, attgenerated <> '' as "isGenerated"
+    ${ONCE}
   ) as column_of
   where attrelid = class.oid and attnum > 0 and not attisdropped
     ${form.isArchive ? "and (attislocal or class.relispartition)" : ""}`;
@@ -147,6 +149,7 @@ function partsOfTables({ part, line, add, remove, from }: Record<"part" | "line"
         format('alter table %s %s', class.oid::regclass, ${remove}) as remove, property."column"
       from pg_class as class cross join lateral (${from}) as property
       where relkind in ('r', 'p') and ${isOwn("pg_class", "class.oid")} and ${IS_PERMANENT}
+      ${ONCE}
     ) as parts`;
 }
 
