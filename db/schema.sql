@@ -9450,9 +9450,6 @@ $function$;
 grant execute on function storage.search(text,text,integer,integer,integer,text,text,text) to anon, authenticated, service_role;
 comment on function storage.search(text,text,integer,integer,integer,text,text,text) is 'One page of the folders and objects of a folder, as Supabase''s function of this name.';
 
--- publication supabase_realtime
-create publication supabase_realtime for table only public.article_translations, table only public.articles, table only public.comments, table only public.users, table only storage.buckets, table only storage.objects with (publish = 'insert, update, delete, truncate', publish_via_partition_root = true, publish_generated_columns = stored);
-
 -- event trigger content_service_log_whole_rows
 create event trigger content_service_log_whole_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') execute function content_service.tg__log_whole_rows();
 
@@ -9464,3 +9461,6 @@ create event trigger content_service_schema_changed on ddl_command_end execute f
 
 -- event trigger content_service_schema_dropped
 create event trigger content_service_schema_dropped on sql_drop execute function content_service.tg__schema_changed();
+
+-- publication supabase_realtime
+create publication supabase_realtime for table only public.article_translations, table only public.articles, table only public.comments, table only public.users, table only storage.buckets, table only storage.objects with (publish = 'insert, update, delete, truncate', publish_via_partition_root = true, publish_generated_columns = stored);

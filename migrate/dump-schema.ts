@@ -10,14 +10,12 @@ export type DumpedSchema = {
 
 const HEADING = "-- The schema as it is, to read and to compare. Made by: npm run migrate -- dump\n";
 
+/** The others follow, by their names. */
 const KIND_ORDER = [
   "schema",
   "extension",
   "default privileges",
-  "collation",
   "type",
-  "foreign data wrapper",
-  "server",
   "sequence",
   "table",
   "view",
@@ -26,12 +24,6 @@ const KIND_ORDER = [
   "function",
   "procedure",
   "aggregate",
-  "operator",
-  "cast",
-  "text search dictionary",
-  "text search configuration",
-  "statistics",
-  "publication",
   "event trigger",
 ];
 
@@ -105,5 +97,6 @@ export async function readRows<Row extends pg.QueryResultRow = SchemaRow>(
 }
 
 function kindPosition(object: string): number {
-  return KIND_ORDER.findIndex((kind) => object === kind || object.startsWith(`${kind} `));
+  const position = KIND_ORDER.findIndex((kind) => object === kind || object.startsWith(`${kind} `));
+  return position < 0 ? KIND_ORDER.length : position;
 }

@@ -1,5 +1,5 @@
 /** The first number of a user's object; objects with lower numbers come with every database. */
-export const FIRST_OBJECT_ID = 16384;
+const FIRST_OBJECT_ID = 16384;
 /** The schema `public`, which comes with every database, and is treated as one of the user's. */
 export const SCHEMA_PUBLIC = 2200;
 
@@ -86,7 +86,7 @@ export function toComparisonQuery(definition: Definition): string {
 export function defineObjects(
   catalog: string,
   oid: string,
-  { where, ...rest }: Omit<Definition, "catalog" | "oid">,
+  { where = "true", ...rest }: Omit<Definition, "catalog" | "oid" | "where"> & { readonly where?: string },
 ): Definition {
   return {
     catalog,

@@ -1,16 +1,16 @@
 import { comments } from "./comments.ts";
 import { type Definition, toArchiveQuery, toComparisonQuery } from "./definition.ts";
 import { defaultPrivileges, groupedGrants, singleGrants } from "./privileges.ts";
-import { relationDefinitions, tablePartQueries } from "./relations.ts";
+import { relationDefinitions, tablePartQuery } from "./relations.ts";
 import * as parts from "./table-parts.ts";
 import { publications, publishedTableQuery, typeDefinitions, userMappings } from "./types.ts";
 
 export { comments } from "./comments.ts";
 export {
-  FIRST_OBJECT_ID,
   IS_PERMANENT,
   isOwn,
   isOwnRelation,
+  isUsers,
   objectLabel,
   roleName,
   SCHEMA_PUBLIC,
@@ -68,6 +68,6 @@ export function comparisonQueries(version: number) {
     groupedGrants,
     singleGrants,
     comments,
-    tableParts: [...tablePartQueries(form), publishedTableQuery(form)],
+    tableParts: [tablePartQuery(form), publishedTableQuery(form)],
   };
 }

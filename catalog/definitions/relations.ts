@@ -41,15 +41,16 @@ const notNull = ({ version, isArchive }: DefinitionForm) =>
  */
 const columns = (form: DefinitionForm) => `
   select concat_ws(
-      ' ', quote_ident(attname), "typeName", 'compression ' || compression, case when attfdwoptions is not null then ltrim(${foreignOptions("attfdwoptions")}) end,
-      ltrim("collation"), identity,
+      ' ', quote_ident(attname), "typeName", 'compression ' || compression,
+      case when attfdwoptions is not null then ltrim(${foreignOptions("attfdwoptions")}) end, ltrim("collation"), identity,
       case when attgenerated <> '' then
         format('generated always as (%s) %s', expression, case attgenerated when 's' then 'stored' else 'virtual' end)
       end,
       ${form.isArchive ? "" : "'default ' || fallback,"}
       ${notNull(form)}
     ) as line,
-    1 as kind, lpad(attnum::text, 5) as position, 'column ' || quote_ident(attname) as part, to_json(column_of.*) as "column"
+    1 as kind, lpad(attnum::text, 5) as position, 'column ' || quote_ident(attname) as part,
+    to_json(column_of.*) as "column"
   from pg_attribute
   left join pg_attrdef on adrelid = attrelid and adnum = attnum
   cross join lateral (select pg_get_expr(adbin, adrelid) as expression) as printed
@@ -58,7 +59,8 @@ const columns = (form: DefinitionForm) => `
       ${collationClause("attcollation", "atttypid")} as "collation",
       case attcompression when 'p' then 'pglz' when 'l' then 'lz4' end as compression,
       case when attgenerated = '' then expression end as fallback,
-      attnotnull as "notNull", case when attidentity <> '' then ${identity(form)} end as identity, attgenerated <> '' as "isGenerated"
+      attnotnull as "notNull", case when attidentity <> '' then ${identity(form)} end as identity,
+      attgenerated <> '' as "isGenerated"
     ${ONCE}
   ) as column_of
   where attrelid = class.oid and attnum > 0 and not attisdropped
@@ -138,50 +140,35 @@ export function relationDefinitions(form: DefinitionForm) {
   return [tables(form), sequences(form), views(form)];
 }
 
-/** Returns a query of parts of tables, from expressions over `class`. */
-function partsOfTables({ part, line, add, remove, from }: Record<"part" | "line" | "add" | "remove" | "from", string>) {
-  return `
-    select object, part || ' of ' || object as name, coalesce(line, add) as text, add as statement, remove,
-      null as replacement, "column"
-    from (
-      select ${objectLabel("pg_class", "class.oid")} as object, ${part} as part, ${line} as line,
-        format('alter table %s %s', class.oid::regclass, ${add}) as add,
-        format('alter table %s %s', class.oid::regclass, ${remove}) as remove, property."column"
-      from pg_class as class cross join lateral (${from}) as property
-      where relkind in ('r', 'p') and ${isOwn("pg_class", "class.oid")} and ${IS_PERMANENT}
-      ${ONCE}
-    ) as parts`;
-}
-
-/** The parts of the definitions of tables, one per row, so that a changed one is found. A foreign table is compared as a whole. */
-export function tablePartQueries(form: DefinitionForm): string[] {
-  return [
-    partsOfTables({
-      part: "part",
-      line: "line",
-      add: "concat('add ', case when kind = 1 then 'column ' end, line)",
-      remove: "'drop ' || part",
-      from: `select * from ${linesOf(form)}`,
-    }),
-    partsOfTables({
-      part: "part",
-      line: "null::text",
-      add: "setting",
-      remove: "reset",
-      from: `
-        select 'option ' || split_part(option, '=', 1) as part,
-          format('set (%s=%L)', split_part(option, '=', 1), substr(option, strpos(option, '=') + 1)) as setting,
-          format('reset (%s)', split_part(option, '=', 1)) as reset, null::json as "column"
-        from ${TABLE_OPTIONS}
-        union all
-        select 'the persistence', 'set unlogged', 'set logged', null where relpersistence = 'u'
-        union all
-        select 'the access method', format('set access method %I', amname), 'set access method heap', null
-        from pg_am where pg_am.oid = relam and amname <> 'heap'
-        union all
-        select 'the inheritance from ' || inhparent::regclass, 'inherit ' || inhparent::regclass,
-          'no inherit ' || inhparent::regclass, null
-        from pg_inherits where inhrelid = class.oid and not relispartition`,
-    }),
-  ];
-}
+/**
+ * A query of `SchemaRow`: the parts of the definitions of tables, one per row, so that a changed one is found. A foreign table
+ * is compared as a whole.
+ */
+export const tablePartQuery = (form: DefinitionForm) => `
+  select object, part || ' of ' || object as name, coalesce(line, statement) as text, statement, remove,
+    null as replacement, "column"
+  from (
+    select ${objectLabel("pg_class", "class.oid")} as object, part, line, "column",
+      format('alter table %s %s', class.oid::regclass, setting) as statement,
+      format('alter table %s %s', class.oid::regclass, reset) as remove
+    from pg_class as class cross join lateral (
+      select part, line, concat('add ', case when kind = 1 then 'column ' end, line), 'drop ' || part, "column"
+      from ${linesOf(form)}
+      union all
+      select 'option ' || split_part(option, '=', 1), null,
+        format('set (%s=%L)', split_part(option, '=', 1), substr(option, strpos(option, '=') + 1)),
+        format('reset (%s)', split_part(option, '=', 1)), null
+      from ${TABLE_OPTIONS}
+      union all
+      select 'the persistence', null, 'set unlogged', 'set logged', null where relpersistence = 'u'
+      union all
+      select 'the access method', null, format('set access method %I', amname), 'set access method heap', null
+      from pg_am where pg_am.oid = relam and amname <> 'heap'
+      union all
+      select 'the inheritance from ' || inhparent::regclass, null, 'inherit ' || inhparent::regclass,
+        'no inherit ' || inhparent::regclass, null
+      from pg_inherits where inhrelid = class.oid and not relispartition
+    ) as property (part, line, setting, reset, "column")
+    where relkind in ('r', 'p') and ${isOwn("pg_class", "class.oid")} and ${IS_PERMANENT}
+    ${ONCE}
+  ) as parts`;

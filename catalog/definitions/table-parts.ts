@@ -122,7 +122,6 @@ export const eventTriggers = defineObjects("pg_event_trigger", "item.oid", {
     e';\\nalter event trigger ' || quote_ident(evtname) || ' ' || ${firingClause("evtenabled")}
   )`,
   from: "pg_event_trigger as item",
-  where: "true",
 });
 
 export const attachedPartitions = defineAlterations({

@@ -115,7 +115,6 @@ const collations = defineObjects("pg_collation", "item.oid", {
   )`,
   from: `pg_collation as item
     join pg_namespace on pg_namespace.oid = collnamespace cross join lateral (select to_jsonb(item.*) as entry) as fields`,
-  where: "true",
 });
 
 const functions = defineObjects("pg_proc", "item.oid", {
@@ -155,7 +154,6 @@ const aggregates = defineObjects("pg_proc", "item.oid", {
   )`,
   from: `pg_proc as item
     join pg_aggregate on aggfnoid = item.oid join pg_namespace on pg_namespace.oid = pronamespace`,
-  where: "true",
 });
 
 /** Postgres 14 and later have no postfix operators. */
@@ -183,7 +181,6 @@ const casts = defineObjects("pg_cast", "item.oid", {
     case castcontext when 'a' then ' as assignment' when 'i' then ' as implicit' end
   )`,
   from: "pg_cast as item",
-  where: "true",
 });
 
 const dictionaries = defineObjects("pg_ts_dict", "item.oid", {
@@ -193,7 +190,6 @@ const dictionaries = defineObjects("pg_ts_dict", "item.oid", {
     join pg_namespace as own_schema on own_schema.oid = dictnamespace
     join pg_ts_template as template on template.oid = dicttemplate
     join pg_namespace as template_schema on template_schema.oid = tmplnamespace`,
-  where: "true",
 });
 
 const textSearchConfigurations = defineObjects("pg_ts_config", "item.oid", {
@@ -213,7 +209,6 @@ const textSearchConfigurations = defineObjects("pg_ts_config", "item.oid", {
   )`,
   from: `pg_ts_config as item
     join pg_ts_parser on pg_ts_parser.oid = cfgparser join pg_namespace on pg_namespace.oid = prsnamespace`,
-  where: "true",
 });
 
 const foreignDataWrappers = defineObjects("pg_foreign_data_wrapper", "item.oid", {
@@ -224,7 +219,6 @@ const foreignDataWrappers = defineObjects("pg_foreign_data_wrapper", "item.oid",
     ${foreignOptions("fdwoptions")}
   )`,
   from: "pg_foreign_data_wrapper as item",
-  where: "true",
 });
 
 const foreignServers = defineObjects("pg_foreign_server", "item.oid", {
@@ -233,7 +227,6 @@ const foreignServers = defineObjects("pg_foreign_server", "item.oid", {
     format(' foreign data wrapper %I', fdwname), ${foreignOptions("srvoptions")}
   )`,
   from: "pg_foreign_server as item join pg_foreign_data_wrapper on pg_foreign_data_wrapper.oid = srvfdw",
-  where: "true",
 });
 
 /** The view hides options, which may contain passwords, from roles that may not read them; the table is readable by superusers only. */
@@ -284,7 +277,6 @@ export const publications = (form: DefinitionForm) =>
     statement: publicationOf(form, `${publishedTables(form)} union all ${publishedSchemas(form)}`),
     text: publicationOf(form, publishedSchemas(form)),
     from: "pg_publication as item",
-    where: "true",
   });
 
 /** A query of `SchemaRow`: the tables of publications are compared as parts of the tables, since those that create one may publish it. */

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { archiveQueries, comments, FIRST_OBJECT_ID, IS_PERMANENT, isOwn, isOwnRelation } from "#catalog/definitions";
+import { archiveQueries, comments, IS_PERMANENT, isOwn, isOwnRelation, isUsers } from "#catalog/definitions";
 import type { ArchivedMembership, ArchivedRole, ArchivedStatement } from "../content/archive-format.ts";
 import {
   eventTriggerOwners,
@@ -41,7 +41,7 @@ const DEPENDENCIES = `
   from pg_depend
   left join pg_constraint on classid = 'pg_constraint'::regclass and objid = pg_constraint.oid
   left join pg_trigger on classid = 'pg_trigger'::regclass and objid = pg_trigger.oid
-  where objid >= ${FIRST_OBJECT_ID} and contype is distinct from 'f' and tgisinternal is not true`;
+  where ${isUsers("objid")} and contype is distinct from 'f' and tgisinternal is not true`;
 
 const largeObjects = `
   select 'large object ' || oid as object, format('select pg_catalog.lo_create(%s)', oid) as statement
