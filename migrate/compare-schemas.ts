@@ -53,9 +53,11 @@ export function isTable({ object, name }: SchemaRow): boolean {
   return name === object && object.startsWith("table ");
 }
 
-function compareRows(here: readonly SchemaRow[], there: readonly SchemaRow[]): SchemaDifference[] {
-  const added = here.filter(({ text }) => there.every((other) => other.text !== text));
-  const missing = there.filter(({ text }) => here.every((other) => other.text !== text));
+/** Compares rows by their names. */
+export function compareRows(here: readonly SchemaRow[], there: readonly SchemaRow[]): SchemaDifference[] {
+  const [textsHere, textsThere] = [here, there].map((rows) => new Set(rows.map(({ text }) => text)));
+  const added = here.filter(({ text }) => !textsThere!.has(text));
+  const missing = there.filter(({ text }) => !textsHere!.has(text));
   const differences: SchemaDifference[] = [];
   for (const row of added) {
     const { name, object, text, statement, remove } = row;

@@ -2,7 +2,7 @@ import type { SchemaRow } from "#catalog/definitions";
 import { hasMovedApiNames, moveApiObjects, withClient } from "#postgres/client";
 import { applyCommitted, applyCurrent, readCurrentState } from "./apply-migrations.ts";
 import type { MigrateSettings } from "./committed-migrations.ts";
-import { compareSchemas, type SchemaDifference } from "./compare-schemas.ts";
+import { compareRows, compareSchemas, type SchemaDifference } from "./compare-schemas.ts";
 import { type DumpedSchema, readDumpedSchema } from "./dump-schema.ts";
 import { readUsersAccess, setUsersAccess, withMigrationLock } from "./migrate.ts";
 import { readSchemaState, type SchemaState } from "./reverse-migration.ts";
@@ -53,15 +53,11 @@ export async function findChangedSince(url: string, shadowUrl: string, before: S
     made.has(name) ||
     made.has(object) ||
     columns.some(({ table, mention }) => table === object && mention.test(keepSql));
-  const settings = [...new Set([...before.settings.keys(), ...migrated.settings.keys()])].filter((key) => {
-    const [here, there, earlier] = [now, migrated, before].map((state) => state.settings.get(key)?.statement);
-    const { object } = (before.settings.get(key) ?? migrated.settings.get(key))!;
-    return there !== earlier && here !== there && !made.has(object);
-  });
-  return [
-    ...differences.filter(isTakenBack).map(({ description }) => description),
-    ...settings.map((setting) => `${setting} differs from the migrations`),
-  ];
+  const changed = new Set(compareRows(migrated.settings, before.settings).map(({ name }) => name));
+  const settings = compareRows(now.settings, migrated.settings).filter(
+    ({ name, object }) => changed.has(name) && !made.has(object),
+  );
+  return [...differences.filter(isTakenBack), ...settings].map(({ description }) => description);
 }
 
 function readState(url: string): Promise<SchemaState> {

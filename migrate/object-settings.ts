@@ -7,30 +7,20 @@ import {
   SEQUENCE_OPTIONS,
 } from "#catalog/definitions";
 
-/** A property of an object that is not in its definition, or can be changed where the object cannot be created again. */
-export type ObjectSetting = {
-  readonly object: string;
-  readonly setting: string;
-  /** Empty if there is none. */
-  readonly statement: string;
-  /** The statement for an object that does not have it; null if all have it. */
-  readonly remove: string | null;
-};
-
 const relationLabel = objectLabel("pg_class", "class.oid");
 const OWN_RELATION = `${isOwn("pg_class", "class.oid")} and relpersistence <> 't'`;
 const typeLabel = objectLabel("pg_type", "type.oid");
 const ownTypes = isOwn("pg_type", "type.oid");
 
 const owners = `
-  select object, 'owner' as setting, statement, null as remove
+  select object, 'the owner' as setting, statement, null as remove
   from (${ownerQuery({ isArchive: false }, (catalog) => catalog !== "pg_largeobject_metadata")}) as owned
   union all
-  select 'schema public', 'owner', format('alter schema public owner to %I', pg_get_userbyid(nspowner)), null
+  select 'schema public', 'the owner', format('alter schema public owner to %I', pg_get_userbyid(nspowner)), null
   from pg_namespace where oid = ${SCHEMA_PUBLIC}`;
 
 const domains = `
-  select ${typeLabel}, 'default', format('alter domain %s set default %s', format_type(type.oid, null), typdefault),
+  select ${typeLabel}, 'the default', format('alter domain %s set default %s', format_type(type.oid, null), typdefault),
     format('alter domain %s drop default', format_type(type.oid, null))
   from pg_type as type where ${ownTypes} and typtype = 'd' and typdefault is not null
   union all
@@ -38,36 +28,43 @@ const domains = `
     format('alter domain %s drop not null', format_type(type.oid, null))
   from pg_type as type where ${ownTypes} and typtype = 'd' and typnotnull
   union all
-  select ${typeLabel}, 'constraint ' || conname,
+  select ${typeLabel}, 'constraint ' || quote_ident(conname),
     format('alter domain %s add constraint %I %s', format_type(type.oid, null), conname, pg_get_constraintdef(constrained.oid)),
     format('alter domain %s drop constraint %I', format_type(type.oid, null), conname)
   from pg_constraint as constrained join pg_type as type on type.oid = contypid where ${ownTypes} and contype = 'c'`;
 
 /** Those of identity and serial columns, too. */
 const sequences = `
-  select ${relationLabel}, 'limits',
+  select ${relationLabel}, 'the limits',
     format(
       'alter sequence %s as %s %s%s', class.oid::regclass, format_type(seqtypid, null), ${SEQUENCE_OPTIONS},
       case when not seqcycle then ' no cycle' end
     ), null
   from pg_class as class join pg_sequence on seqrelid = class.oid where ${OWN_RELATION}
   union all
-  select object, 'column', statement, remove from (${ownedSequencesQuery}) as owned`;
+  select object, 'the column', statement, remove from (${ownedSequencesQuery}) as owned`;
 
 const storage = `
-  select ${relationLabel}, 'tablespace',
+  select ${relationLabel}, 'the tablespace',
     format('alter table %s set tablespace %I', class.oid::regclass, coalesce(spcname, 'pg_default')), null
   from pg_class as class left join pg_tablespace on pg_tablespace.oid = reltablespace
   where relkind in ('r', 'm') and ${OWN_RELATION}
   union all
-  select ${relationLabel}, 'populated', '', null
+  select ${relationLabel}, 'the emptiness', format('refresh materialized view %s with no data', class.oid::regclass),
+    format('refresh materialized view %s', class.oid::regclass)
   from pg_class as class where relkind = 'm' and not relispopulated and ${OWN_RELATION}`;
 
 const extensions = `
-  select 'extension ' || quote_ident(extname), 'version', format('alter extension %I update to %L', extname, extversion), null from pg_extension`;
+  select 'extension ' || quote_ident(extname), 'the version', format('alter extension %I update to %L', extname, extversion), null from pg_extension`;
 
-/** Rows with the columns of `ObjectSetting`. Runs with an empty search path. */
-export const OBJECT_SETTINGS = [owners, domains, sequences, storage, extensions].join("\n  union all\n");
+/**
+ * A query of `SchemaRow`: properties of objects that are not in their definitions, or can be changed where the object cannot
+ * be created again. Those that every object has are replaced, not removed.
+ */
+export const objectSettings = `
+  select object, setting || ' of ' || object as name, statement as text, statement, coalesce(remove, '') as remove,
+    case when remove is null then statement end as replacement
+  from (${[owners, domains, sequences, storage, extensions].join("\n  union all\n")}) as settings`;
 
 /** Objects without a definition, which can only be compared for equality. */
 const OPAQUE_CATALOGUES = [

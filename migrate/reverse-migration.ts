@@ -1,12 +1,12 @@
 import type pg from "pg";
-import { objectLabel } from "#catalog/definitions";
-import { compareSchemas, groupByObject } from "./compare-schemas.ts";
+import { objectLabel, type SchemaRow } from "#catalog/definitions";
+import { compareRows, compareSchemas, groupByObject } from "./compare-schemas.ts";
 import { type DumpedSchema, readDumpedSchemaHere, readRows } from "./dump-schema.ts";
 import { type NamedObject, OBJECT_NAMES } from "./object-names.ts";
-import { OBJECT_SETTINGS, type ObjectSetting, opaqueObjects } from "./object-settings.ts";
+import { objectSettings, opaqueObjects } from "./object-settings.ts";
 
 export type SchemaState = DumpedSchema & {
-  readonly settings: ReadonlyMap<string, ObjectSetting>;
+  readonly settings: readonly SchemaRow[];
   readonly names: ReadonlyMap<string, NamedObject>;
 };
 
@@ -33,12 +33,11 @@ export async function readSchemaState(client: pg.ClientBase): Promise<SchemaStat
   return withEmptyPath(client, async () => {
     const { statements, tableParts } = await readDumpedSchemaHere(client);
     const opaque = await readRows(client, [opaqueObjects]);
-    const settings = await client.query<ObjectSetting>(OBJECT_SETTINGS);
     const names = await client.query<NamedObject>(OBJECT_NAMES);
     return {
       statements: [...statements, ...opaque],
       tableParts,
-      settings: new Map(settings.rows.map((each) => [`${each.object}: ${each.setting}`, each])),
+      settings: await readRows(client, [objectSettings]),
       names: new Map(names.rows.map((each) => [each.key, each])),
     };
   });
@@ -48,7 +47,7 @@ export async function readSchemaState(client: pg.ClientBase): Promise<SchemaStat
 export function findDifference(now: SchemaState, before: SchemaState): string | null {
   const texts = (state: SchemaState) => [
     ...[...state.statements, ...state.tableParts].map(({ object, text }) => [`${object}\n${text}`, object] as const),
-    ...[...state.settings].map(([name, { statement }]) => [`${name}\n${statement}`, name] as const),
+    ...state.settings.map(({ name, text }) => [`${name}\n${text}`, name] as const),
   ];
   const [here, there] = [new Map(texts(now)), new Map(texts(before))];
   const differing = [...here].find(([text]) => !there.has(text)) ?? [...there].find(([text]) => !here.has(text));
@@ -148,18 +147,10 @@ function isColumn(key: string): boolean {
 }
 
 function listSettings(now: SchemaState, before: SchemaState): ReverseStep[] {
-  const steps: ReverseStep[] = [];
-  for (const [name, { statement, remove }] of before.settings) {
-    const current = now.settings.get(name);
-    if (statement === "" || current?.statement === statement) continue;
-    const replace = current && remove !== null ? `${remove};\n${statement};` : `${statement};`;
-    steps.push({ name, ways: [replace] });
-  }
-  const objects = new Set(before.statements.map(({ object }) => object));
-  for (const [name, { object, remove }] of now.settings)
-    if (!before.settings.has(name) && remove !== null && objects.has(object))
-      steps.push({ name, ways: [`${remove};`] });
-  return steps;
+  const objects = new Set([...before.statements, ...before.settings].map(({ object }) => object));
+  return compareRows(now.settings, before.settings)
+    .filter(({ object }) => objects.has(object))
+    .map(({ name, undoSql }) => ({ name, ways: [undoSql] }));
 }
 
 function listDifferences(now: SchemaState, before: SchemaState): ReverseStep[] {
