@@ -82,11 +82,11 @@ Whether it was done.';
 comment on type public.mutation_result is 'How a mutation went, for a caller who wants faults as data.';
 
 -- sequence content_service.event_number
-create sequence content_service.event_number as bigint start 1 increment 1;
+create sequence content_service.event_number as bigint start with 1 increment by 1 minvalue 1 maxvalue 9223372036854775807 cache 1;
 comment on sequence content_service.event_number is 'Numbers the events that are sent on channel graphql.';
 
 -- sequence content_service.events_awaited_until
-create sequence content_service.events_awaited_until as bigint start 1 increment 1;
+create sequence content_service.events_awaited_until as bigint start with 1 increment by 1 minvalue 1 maxvalue 9223372036854775807 cache 1;
 comment on sequence content_service.events_awaited_until is 'Until when events are emitted, in seconds since 1970.';
 
 -- table api.schedule_runs
@@ -1168,6 +1168,7 @@ create table content_service.kept_answers (
 );
 CREATE INDEX content_service_kept_answers_expires_at_idx ON content_service.kept_answers USING btree (expires_at);
 CREATE INDEX content_service_kept_answers_of_caller ON content_service.kept_answers USING btree (caller_key text_pattern_ops, number) INCLUDE (bytes);
+alter table only content_service.kept_answers alter column sealed_answer set storage external;
 alter table content_service.kept_answers enable row level security;
 comment on column content_service.kept_answers.bytes is 'The size of the response.';
 comment on column content_service.kept_answers.caller_key is 'The user, API key or address that shares a quota.';
@@ -1406,7 +1407,7 @@ create table content_service.webhook_deliveries (
   due_at timestamp with time zone,
   last_error text,
   constraint content_service_webhook_deliveries_pkey PRIMARY KEY (id)
-);
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000);
 CREATE INDEX content_service_webhook_deliveries_dead ON content_service.webhook_deliveries USING btree (webhook_id, recorded_at) WHERE (state = 'dead'::text);
 CREATE INDEX content_service_webhook_deliveries_delayed ON content_service.webhook_deliveries USING btree (webhook_id) WHERE (due_at IS NOT NULL);
 CREATE INDEX content_service_webhook_deliveries_moved ON content_service.webhook_deliveries USING btree (webhook_id) WHERE (moved_to IS NOT NULL);
@@ -9460,3 +9461,6 @@ create event trigger content_service_schema_changed on ddl_command_end execute f
 
 -- event trigger content_service_schema_dropped
 create event trigger content_service_schema_dropped on sql_drop execute function content_service.tg__schema_changed();
+
+-- publication supabase_realtime
+create publication supabase_realtime for table only public.article_translations, table only public.articles, table only public.comments, table only public.users, table only storage.buckets, table only storage.objects with (publish = 'insert, update, delete, truncate', publish_via_partition_root = true, publish_generated_columns = stored);

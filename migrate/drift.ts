@@ -1,8 +1,9 @@
+import type { SchemaRow } from "#catalog/definitions";
 import { hasMovedApiNames, moveApiObjects, withClient } from "#postgres/client";
 import { applyCommitted, applyCurrent, readCurrentState } from "./apply-migrations.ts";
 import type { MigrateSettings } from "./committed-migrations.ts";
-import { compareSchemas, type DumpedSchema, type SchemaDifference } from "./compare-schemas.ts";
-import { COMPARED_PARTS, readStatements, type SchemaStatement, tableLines } from "./dump-schema.ts";
+import { compareRows, compareSchemas, type SchemaDifference } from "./compare-schemas.ts";
+import { type DumpedSchema, readDumpedSchema } from "./dump-schema.ts";
 import { readUsersAccess, setUsersAccess, withMigrationLock } from "./migrate.ts";
 import { readSchemaState, type SchemaState } from "./reverse-migration.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
@@ -32,8 +33,8 @@ export async function findDrift(settings: MigrateSettings): Promise<SchemaDiffer
 }
 
 async function compareDatabases(url: string, shadowUrl: string): Promise<SchemaDifference[]> {
-  const database = await readDumpedSchema(url);
-  const migrations = await readDumpedSchema(shadowUrl);
+  const database = await readComparedSchema(url);
+  const migrations = await readComparedSchema(shadowUrl);
   const statements = await undoRestoredSpelling(database.statements, migrations.statements, shadowUrl);
   return compareSchemas({ ...database, statements }, migrations);
 }
@@ -52,15 +53,11 @@ export async function findChangedSince(url: string, shadowUrl: string, before: S
     made.has(name) ||
     made.has(object) ||
     columns.some(({ table, mention }) => table === object && mention.test(keepSql));
-  const settings = [...new Set([...before.settings.keys(), ...migrated.settings.keys()])].filter((key) => {
-    const [here, there, earlier] = [now, migrated, before].map((state) => state.settings.get(key)?.statement);
-    const { object } = (before.settings.get(key) ?? migrated.settings.get(key))!;
-    return there !== earlier && here !== there && !made.has(object);
-  });
-  return [
-    ...differences.filter(isTakenBack).map(({ description }) => description),
-    ...settings.map((setting) => `${setting} differs from the migrations`),
-  ];
+  const changed = new Set(compareRows(migrated.settings, before.settings).map(({ name }) => name));
+  const settings = compareRows(now.settings, migrated.settings).filter(
+    ({ name, object }) => changed.has(name) && !made.has(object),
+  );
+  return [...differences.filter(isTakenBack), ...settings].map(({ description }) => description);
 }
 
 function readState(url: string): Promise<SchemaState> {
@@ -90,10 +87,10 @@ const PARSED_FUNCTION = /^create or replace (function|procedure) .*\nbegin atomi
  * new text counts as the old one.
  */
 async function undoRestoredSpelling(
-  database: readonly SchemaStatement[],
-  migrations: readonly SchemaStatement[],
+  database: readonly SchemaRow[],
+  migrations: readonly SchemaRow[],
   shadowUrl: string,
-): Promise<readonly SchemaStatement[]> {
+): Promise<readonly SchemaRow[]> {
   const texts = new Set(database.map(({ statement }) => statement));
   const differing = migrations.filter(({ statement }) => PARSED_FUNCTION.test(statement) && !texts.has(statement));
   if (differing.length === 0) return database;
@@ -101,18 +98,16 @@ async function undoRestoredSpelling(
     for (const { statement } of differing) await client.query(statement);
   });
   const migratedTexts = new Map(differing.map(({ object, statement }) => [object, statement]));
-  const restored = (await readDumpedSchema(shadowUrl)).statements.filter(
+  const restored = (await readComparedSchema(shadowUrl)).statements.filter(
     ({ object, statement }) => migratedTexts.has(object) && PARSED_FUNCTION.test(statement),
   );
   const spellings = new Map(restored.map(({ object, statement }) => [statement, migratedTexts.get(object)!]));
-  return database.map((each) => ({ ...each, statement: spellings.get(each.statement) ?? each.statement }));
+  return database.map((each) => ({ ...each, text: spellings.get(each.text) ?? each.text }));
 }
 
 /** The schema without objects that the service creates without migrations. */
-export async function readDumpedSchema(url: string): Promise<DumpedSchema> {
-  return withClient(url, async (client) => {
-    const isCompared = ({ object }: SchemaStatement) => !SERVICE_OBJECTS.test(object);
-    const statements = (await readStatements(client, COMPARED_PARTS)).filter(isCompared);
-    return { statements, tableLines: (await readStatements(client, [tableLines])).filter(isCompared) };
-  });
+export async function readComparedSchema(url: string): Promise<DumpedSchema> {
+  const { statements, tableParts } = await withClient(url, readDumpedSchema);
+  const isCompared = ({ object }: SchemaRow) => !SERVICE_OBJECTS.test(object);
+  return { statements: statements.filter(isCompared), tableParts: tableParts.filter(isCompared) };
 }

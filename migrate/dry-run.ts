@@ -1,7 +1,8 @@
 import type pg from "pg";
+import type { SchemaRow, TableColumn } from "#catalog/definitions";
 import { makeRoomForApiSchema, quotedName } from "#postgres/client";
-import { CREATE_TABLE, groupByObject } from "./compare-schemas.ts";
-import { COMPARED_PARTS, readStatementsHere, tableLines } from "./dump-schema.ts";
+import { groupByObject, isTable } from "./compare-schemas.ts";
+import { readDumpedSchemaHere } from "./dump-schema.ts";
 import { type BlockedWork, lockModeName } from "./lock-modes.ts";
 import { NO_MEASURES, type RelationStates, type RowEstimates, readRowEstimates } from "./measure-statement.ts";
 import { type MeasuredTransaction, measureTransaction } from "./measured-transaction.ts";
@@ -70,7 +71,9 @@ export async function dryRun(client: pg.ClientBase, script: string, counted?: Ro
     const visible = seen.map(({ role, rows }, index) => ({ role, before: rows, after: now[index]!.rows }));
     const milliseconds = statements.reduce((sum, statement) => sum + statement.milliseconds, 0);
     const locks = listTableLocks(statements, begun, estimates);
-    return { tried: true, statements, changes, locks, warnings, milliseconds, visible };
+    const textsOf = (rows: readonly SchemaRow[]) => rows.map(({ text }) => text);
+    const shown = changes.map((each) => ({ ...each, added: textsOf(each.added), removed: textsOf(each.removed) }));
+    return { tried: true, statements, changes: shown, locks, warnings, milliseconds, visible };
   });
 }
 
@@ -120,28 +123,36 @@ async function countAs(client: pg.ClientBase, role: string, { schema, name }: Ro
 }
 
 /** The parts of each object's definition. */
-type SchemaObjects = ReadonlyMap<string, readonly string[]>;
+type SchemaObjects = ReadonlyMap<string, readonly SchemaRow[]>;
 
 /** Reads the schema and restores the search path. */
 async function readSchema(client: pg.ClientBase): Promise<SchemaObjects> {
   await client.query("savepoint reading");
-  const statements = await readStatementsHere(client, COMPARED_PARTS);
-  const lines = groupByObject(await readStatementsHere(client, [tableLines]));
+  const { statements, tableParts } = await readDumpedSchemaHere(client);
   await client.query("rollback to savepoint reading");
-  const objects = new Map<string, string[]>();
-  for (const [object, all] of groupByObject(statements)) {
-    const rest = all.filter((statement) => !CREATE_TABLE.test(statement));
-    objects.set(object, [...(lines.get(object) ?? []), ...rest]);
-  }
-  return objects;
+  const parts = groupByObject(tableParts);
+  return new Map(
+    [...groupByObject(statements)].map(([object, rows]) => {
+      return [object, [...(parts.get(object) ?? []), ...rows.filter((row) => !isTable(row))]];
+    }),
+  );
 }
 
-function compareObjects(before: SchemaObjects, after: SchemaObjects): SchemaChange[] {
-  const changes: SchemaChange[] = [];
-  for (const [object, parts] of after) {
+type ObjectChange = {
+  readonly object: string;
+  readonly change: SchemaChange["change"];
+  readonly added: readonly SchemaRow[];
+  readonly removed: readonly SchemaRow[];
+};
+
+function compareObjects(before: SchemaObjects, after: SchemaObjects): ObjectChange[] {
+  const without = (rows: readonly SchemaRow[], others: readonly SchemaRow[]) =>
+    rows.filter(({ text }) => others.every((other) => other.text !== text));
+  const changes: ObjectChange[] = [];
+  for (const [object, rows] of after) {
     const known = before.get(object);
-    const added = parts.filter((part) => !known?.includes(part));
-    const removed = (known ?? []).filter((part) => !parts.includes(part));
+    const added = without(rows, known ?? []);
+    const removed = without(known ?? [], rows);
     if (known && added.length === 0 && removed.length === 0) continue;
     changes.push({ object, change: known ? "changed" : "created", added, removed });
   }
@@ -178,39 +189,28 @@ function warnOfTables({ begun, ended }: TrialStates, estimates: RowEstimates): s
   });
 }
 
-function warnOfChanges(changes: readonly SchemaChange[]): string[] {
+function warnOfChanges(changes: readonly ObjectChange[]): string[] {
+  const columnsOf = (rows: readonly SchemaRow[]) => rows.flatMap(({ column }) => column ?? []);
   return changes
     .filter(({ change, object }) => change === "changed" && object.startsWith("table "))
     .flatMap(({ object, added, removed }) => {
-      const isIn = (parts: readonly string[], part: string) => parts.some((other) => sameName(other, part));
-      const unfilled = added.filter((part) => isUnfilled(part) && !isIn(removed, part));
-      const lost = removed.filter((part) => isColumn(part) && !isIn(added, part));
+      const [now, before] = [columnsOf(added), columnsOf(removed)];
+      const without = (columns: readonly TableColumn[], others: readonly TableColumn[]) =>
+        columns.filter(({ name }) => others.every((other) => other.name !== name));
       return [
-        ...unfilled.map(
-          (part) =>
-            `Column ${firstWord(part)} is not null and has no default: this fails where ${nameOf(object)} has rows, in production for example.`,
-        ),
-        ...lost.map((part) => `Column ${firstWord(part)} is dropped with its values, or renamed.`),
+        ...without(now, before)
+          .filter(isUnfilled)
+          .map(
+            ({ name }) =>
+              `Column ${name} is not null and has no default: this fails where ${nameOf(object)} has rows, in production for example.`,
+          ),
+        ...without(before, now).map(({ name }) => `Column ${name} is dropped with its values, or renamed.`),
       ];
     });
 }
 
-function isUnfilled(part: string): boolean {
-  return isColumn(part) && part.endsWith(" not null") && !/ default | generated /.test(part);
-}
-
-/** True for a column; other parts are statements or constraints. */
-function isColumn(part: string): boolean {
-  return !/^(constraint |CREATE |create |alter table |grant |comment on )/.test(part);
-}
-
-function sameName(one: string, other: string): boolean {
-  return firstWord(one) === firstWord(other);
-}
-
-/** The name of the column. */
-function firstWord(part: string): string {
-  return /^("(?:[^"]|"")+"|\S+)/.exec(part)![0];
+function isUnfilled({ notNull, fallback, identity, isGenerated }: TableColumn): boolean {
+  return notNull && fallback === null && identity === null && !isGenerated;
 }
 
 function nameOf(object: string): string {

@@ -15,7 +15,6 @@ export {
 export type { SchemaDifference } from "./compare-schemas.ts";
 export { findDrift } from "./drift.ts";
 export type { RowCountRequest } from "./dry-run.ts";
-export { comments } from "./dump-schema.ts";
 export { listMigrations, type MigrationList } from "./list-migrations.ts";
 export { lockLimitsOf } from "./lock-limits.ts";
 export { lockModeName } from "./lock-modes.ts";

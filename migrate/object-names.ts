@@ -1,4 +1,4 @@
-import { objectLabel } from "./dump-schema.ts";
+import { objectLabel } from "#catalog/definitions";
 
 /** An object by its oid, which stays when the object is renamed. */
 export type NamedObject = {

@@ -1,159 +1,93 @@
-import { joinOwnSchema, objectLabel } from "./dump-schema.ts";
+import {
+  isOwn,
+  objectLabel,
+  ownedSequencesQuery,
+  ownerQuery,
+  SCHEMA_PUBLIC,
+  SEQUENCE_OPTIONS,
+} from "#catalog/definitions";
 
-/** A property of an object that is not in its definition in the dump. */
-export type ObjectSetting = {
-  readonly object: string;
-  readonly setting: string;
-  /** Empty if there is none. */
-  readonly statement: string;
-  /** The statement for an object that does not have it; null if all have it. */
-  readonly remove: string | null;
-};
-
-const ownRelations = joinOwnSchema("pg_class", "class.oid", "class.relnamespace");
 const relationLabel = objectLabel("pg_class", "class.oid");
+const OWN_RELATION = `${isOwn("pg_class", "class.oid")} and relpersistence <> 't'`;
 const typeLabel = objectLabel("pg_type", "type.oid");
-const ownTypes = joinOwnSchema("pg_type", "type.oid", "type.typnamespace");
-/** True for a sequence of a column, which has the owner of the table. */
-const ofColumn =
-  "exists (select from pg_depend where classid = 'pg_class'::regclass and objid = class.oid and deptype in ('i', 'a'))";
-const storageName = (column: string) =>
-  `case ${column} when 'p' then 'plain' when 'e' then 'external' when 'm' then 'main' else 'extended' end`;
+const ownTypes = isOwn("pg_type", "type.oid");
 
 const owners = `
-  select ${relationLabel} as object, 'owner' as setting,
-    format('alter table %s owner to %I', class.oid::regclass, pg_get_userbyid(relowner)) as statement, null as remove
-  from pg_class as class ${ownRelations} where relkind in ('r', 'p', 'v', 'm', 'f') or relkind = 'S' and not ${ofColumn}
+  select object, 'the owner' as setting, statement, null as remove
+  from (${ownerQuery({ isArchive: false }, (catalog) => catalog !== "pg_largeobject_metadata")}) as owned
   union all
-  select ${objectLabel("pg_namespace", "schema.oid")}, 'owner',
-    format('alter schema %I owner to %I', schema.nspname, pg_get_userbyid(schema.nspowner)), null
-  from pg_namespace as schema ${joinOwnSchema("pg_namespace", "schema.oid", "schema.oid")}
-  union all
-  select ${typeLabel}, 'owner', format('alter type %s owner to %I', format_type(type.oid, null), pg_get_userbyid(typowner)), null
-  from pg_type as type ${ownTypes} where typtype in ('e', 'd', 'r')
-  union all
-  select ${objectLabel("pg_proc", "proc.oid")}, 'owner',
-    format('alter routine %s owner to %I', proc.oid::regprocedure, pg_get_userbyid(proowner)), null
-  from pg_proc as proc ${joinOwnSchema("pg_proc", "proc.oid", "proc.pronamespace")}`;
+  select 'schema public', 'the owner', format('alter schema public owner to %I', pg_get_userbyid(nspowner)), null
+  from pg_namespace where oid = ${SCHEMA_PUBLIC}`;
 
 const domains = `
-  select ${typeLabel}, 'default', format('alter domain %s set default %s', format_type(type.oid, null), typdefault),
+  select ${typeLabel}, 'the default', format('alter domain %s set default %s', format_type(type.oid, null), typdefault),
     format('alter domain %s drop default', format_type(type.oid, null))
-  from pg_type as type ${ownTypes} where typtype = 'd' and typdefault is not null
+  from pg_type as type where ${ownTypes} and typtype = 'd' and typdefault is not null
   union all
   select ${typeLabel}, 'not null', format('alter domain %s set not null', format_type(type.oid, null)),
     format('alter domain %s drop not null', format_type(type.oid, null))
-  from pg_type as type ${ownTypes} where typtype = 'd' and typnotnull
+  from pg_type as type where ${ownTypes} and typtype = 'd' and typnotnull
   union all
-  select ${typeLabel}, 'constraint ' || conname,
+  select ${typeLabel}, 'constraint ' || quote_ident(conname),
     format('alter domain %s add constraint %I %s', format_type(type.oid, null), conname, pg_get_constraintdef(constrained.oid)),
     format('alter domain %s drop constraint %I', format_type(type.oid, null), conname)
-  from pg_constraint as constrained join pg_type as type on type.oid = contypid ${ownTypes} where contype = 'c'`;
+  from pg_constraint as constrained join pg_type as type on type.oid = contypid where ${ownTypes} and contype = 'c'`;
 
+/** Those of identity and serial columns, too. */
 const sequences = `
-  select ${relationLabel}, 'limits', format('alter sequence %s as %s minvalue %s maxvalue %s start %s increment %s cache %s %s',
-      class.oid::regclass, format_type(seqtypid, null), seqmin, seqmax, seqstart, seqincrement, seqcache,
-      case when seqcycle then 'cycle' else 'no cycle' end), null
-  from pg_class as class ${ownRelations} join pg_sequence on seqrelid = class.oid
+  select ${relationLabel}, 'the limits',
+    format(
+      'alter sequence %s as %s %s%s', class.oid::regclass, format_type(seqtypid, null), ${SEQUENCE_OPTIONS},
+      case when not seqcycle then ' no cycle' end
+    ), null
+  from pg_class as class join pg_sequence on seqrelid = class.oid where ${OWN_RELATION}
   union all
-  select ${relationLabel}, 'column',
-    format('alter sequence %s owned by %s.%I', class.oid::regclass, refobjid::regclass, attname),
-    format('alter sequence %s owned by none', class.oid::regclass)
-  from pg_class as class ${ownRelations}
-  join pg_depend on classid = 'pg_class'::regclass and objid = class.oid and refclassid = 'pg_class'::regclass and deptype = 'a'
-  join pg_attribute on attrelid = refobjid and attnum = refobjsubid
-  where relkind = 'S'`;
+  select object, 'the column', statement, remove from (${ownedSequencesQuery}) as owned`;
 
 const storage = `
-  select ${relationLabel}, 'option ' || split_part(option, '=', 1),
-    format('alter table %s set (%s=%L)', class.oid::regclass, split_part(option, '=', 1), substr(option, strpos(option, '=') + 1)),
-    format('alter table %s reset (%s)', class.oid::regclass, split_part(option, '=', 1))
-  from pg_class as class ${ownRelations} cross join lateral unnest(reloptions) as option where relkind in ('r', 'p', 'm')
+  select ${relationLabel}, 'the tablespace',
+    format('alter table %s set tablespace %I', class.oid::regclass, coalesce(spcname, 'pg_default')), null
+  from pg_class as class left join pg_tablespace on pg_tablespace.oid = reltablespace
+  where relkind in ('r', 'm') and ${OWN_RELATION}
   union all
-  select ${relationLabel}, 'persistence', format('alter table %s set %s', class.oid::regclass, case relpersistence when 'u' then 'unlogged' else 'logged' end), null
-  from pg_class as class ${ownRelations} where relkind = 'r'
-  union all
-  select ${relationLabel}, 'tablespace', format('alter table %s set tablespace %I', class.oid::regclass, coalesce(spcname, 'pg_default')), null
-  from pg_class as class ${ownRelations} left join pg_tablespace on pg_tablespace.oid = reltablespace where relkind in ('r', 'm')
-  union all
-  select ${relationLabel}, 'access method', format('alter table %s set access method %I', class.oid::regclass, amname), null
-  from pg_class as class ${ownRelations} join pg_am on pg_am.oid = relam where relkind in ('r', 'm')
-  union all
-  select ${relationLabel}, 'populated', '', null
-  from pg_class as class ${ownRelations} where relkind = 'm' and not relispopulated
-  union all
-  select ${relationLabel}, 'foreign table ' || coalesce(ftoptions::text, ''), '', null
-  from pg_class as class ${ownRelations} join pg_foreign_table on ftrelid = class.oid
-  union all
-  select ${relationLabel}, 'replica identity', format('alter table %s replica identity using index %I', class.oid::regclass, other.relname),
-    format('alter table %s replica identity default', class.oid::regclass)
-  from pg_class as class ${ownRelations} join pg_index on indrelid = class.oid and indisreplident join pg_class as other on other.oid = indexrelid
-  union all
-  select ${relationLabel}, 'cluster', format('alter table %s cluster on %I', class.oid::regclass, other.relname),
-    format('alter table %s set without cluster', class.oid::regclass)
-  from pg_class as class ${ownRelations} join pg_index on indrelid = class.oid and indisclustered join pg_class as other on other.oid = indexrelid`;
-
-const columnPart = (action: string) => `'alter table %s alter column %I ${action}', class.oid::regclass, attname`;
-const ownColumns = `pg_class as class ${ownRelations} join pg_attribute on attrelid = class.oid and attnum > 0 and not attisdropped`;
-
-const columns = `
-  select ${relationLabel}, 'storage of ' || attname, format(${columnPart("set storage %s")}, ${storageName("attstorage")}),
-    format(${columnPart("set storage %s")}, ${storageName("typstorage")})
-  from ${ownColumns} join pg_type on pg_type.oid = atttypid where relkind in ('r', 'p', 'm', 'f') and attstorage <> typstorage
-  union all
-  select ${relationLabel}, 'compression of ' || attname,
-    format(${columnPart("set compression %s")}, case attcompression when 'p' then 'pglz' else 'lz4' end),
-    format(${columnPart("set compression default")})
-  from ${ownColumns} where relkind in ('r', 'p', 'm') and attcompression in ('p', 'l')
-  union all
-  select ${relationLabel}, 'statistics of ' || attname, format(${columnPart("set statistics %s")}, attstattarget),
-    format(${columnPart("set statistics -1")})
-  from ${ownColumns} where relkind in ('r', 'p', 'm', 'f') and attstattarget >= 0
-  union all
-  select ${relationLabel}, 'option of ' || attname || ': ' || split_part(option, '=', 1), format(${columnPart("set (%s)")}, option),
-    format(${columnPart("reset (%s)")}, split_part(option, '=', 1))
-  from ${ownColumns} cross join lateral unnest(attoptions) as option where relkind in ('r', 'p', 'm', 'f')
-  union all
-  select ${relationLabel}, 'default of ' || attname, format(${columnPart("set default %s")}, pg_get_expr(adbin, adrelid)),
-    format(${columnPart("drop default")})
-  from ${ownColumns} join pg_attrdef on adrelid = attrelid and adnum = attnum where relkind = 'v'`;
+  select ${relationLabel}, 'the emptiness', format('refresh materialized view %s with no data', class.oid::regclass),
+    format('refresh materialized view %s', class.oid::regclass)
+  from pg_class as class where relkind = 'm' and not relispopulated and ${OWN_RELATION}`;
 
 const extensions = `
-  select 'extension ' || quote_ident(extname), 'version', format('alter extension %I update to %L', extname, extversion), null from pg_extension`;
+  select 'extension ' || quote_ident(extname), 'the version', format('alter extension %I update to %L', extname, extversion), null from pg_extension`;
 
-/** Rows with the columns of `ObjectSetting`. Runs with an empty search path. */
-export const OBJECT_SETTINGS = [owners, domains, sequences, storage, columns, extensions].join("\n  union all\n");
+/**
+ * A query of `SchemaRow`: properties of objects that are not in their definitions, or can be changed where the object cannot
+ * be created again. Those that every object has are replaced, not removed.
+ */
+export const objectSettings = `
+  select object, setting || ' of ' || object as name, statement as text, statement, coalesce(remove, '') as remove,
+    case when remove is null then statement end as replacement
+  from (${[owners, domains, sequences, storage, extensions].join("\n  union all\n")}) as settings`;
 
-/** Objects that are not in the dump, and can only be compared for equality. */
+/** Objects without a definition, which can only be compared for equality. */
 const OPAQUE_CATALOGUES = [
-  ...[
-    "pg_operator",
-    "pg_opclass",
-    "pg_opfamily",
-    "pg_amop",
-    "pg_amproc",
-    "pg_am",
-    "pg_cast",
-    "pg_collation",
-    "pg_conversion",
-  ],
-  ...[
-    "pg_language",
-    "pg_transform",
-    "pg_foreign_data_wrapper",
-    "pg_foreign_server",
-    "pg_publication",
-    "pg_publication_rel",
-  ],
-  ...["pg_publication_namespace", "pg_statistic_ext", "pg_ts_config", "pg_ts_dict", "pg_ts_parser", "pg_ts_template"],
-  "pg_rewrite",
+  "pg_opclass",
+  "pg_opfamily",
+  "pg_amop",
+  "pg_amproc",
+  "pg_am",
+  "pg_conversion",
+  "pg_language",
+  "pg_transform",
+  "pg_ts_parser",
+  "pg_ts_template",
 ];
 
-export const opaqueObjects = OPAQUE_CATALOGUES.map(
+const opaque = OPAQUE_CATALOGUES.map(
   (catalogue) => `
-  select replace(${objectLabel(catalogue, "known.oid")}, 'statistics object ', 'statistics ') as object, '-- ' || md5((known.*)::text) as statement
+  select ${objectLabel(catalogue, "known.oid")} as object, '-- ' || md5((known.*)::text) as statement
   from ${catalogue} as known
-  where known.oid >= 16384 ${catalogue === "pg_rewrite" ? "and rulename <> '_RETURN'" : ""} and not exists (
-    select from pg_depend where classid = '${catalogue}'::regclass and objid = known.oid and deptype = 'e'
-  )`,
+  where ${isOwn(catalogue, "known.oid")}`,
 ).join("\n  union all\n");
+
+/** A query of `SchemaRow`. */
+export const opaqueObjects = `
+  select object, object as name, statement as text, statement, 'drop ' || object as remove, null as replacement
+  from (${opaque}) as known`;

@@ -1,11 +1,12 @@
 import type pg from "pg";
-import { compareSchemas, type DumpedSchema, groupByObject } from "./compare-schemas.ts";
-import { COMPARED_PARTS, objectLabel, readStatementsHere, tableLines } from "./dump-schema.ts";
+import { objectLabel, type SchemaRow } from "#catalog/definitions";
+import { compareRows, compareSchemas, groupByObject } from "./compare-schemas.ts";
+import { type DumpedSchema, readDumpedSchemaHere, readRows } from "./dump-schema.ts";
 import { type NamedObject, OBJECT_NAMES } from "./object-names.ts";
-import { OBJECT_SETTINGS, type ObjectSetting, opaqueObjects } from "./object-settings.ts";
+import { objectSettings, opaqueObjects } from "./object-settings.ts";
 
 export type SchemaState = DumpedSchema & {
-  readonly settings: ReadonlyMap<string, ObjectSetting>;
+  readonly settings: readonly SchemaRow[];
   readonly names: ReadonlyMap<string, NamedObject>;
 };
 
@@ -30,14 +31,13 @@ export async function withEmptyPath<T>(client: pg.ClientBase, work: () => Promis
 /** Reads the state in the open transaction. */
 export async function readSchemaState(client: pg.ClientBase): Promise<SchemaState> {
   return withEmptyPath(client, async () => {
-    const statements = await readStatementsHere(client, [...COMPARED_PARTS, opaqueObjects]);
-    const lines = await readStatementsHere(client, [tableLines]);
-    const settings = await client.query<ObjectSetting>(OBJECT_SETTINGS);
+    const { statements, tableParts } = await readDumpedSchemaHere(client);
+    const opaque = await readRows(client, [opaqueObjects]);
     const names = await client.query<NamedObject>(OBJECT_NAMES);
     return {
-      statements,
-      tableLines: lines,
-      settings: new Map(settings.rows.map((each) => [`${each.object}: ${each.setting}`, each])),
+      statements: [...statements, ...opaque],
+      tableParts,
+      settings: await readRows(client, [objectSettings]),
       names: new Map(names.rows.map((each) => [each.key, each])),
     };
   });
@@ -46,8 +46,8 @@ export async function readSchemaState(client: pg.ClientBase): Promise<SchemaStat
 /** The first part in which two states differ; null if they are equal. */
 export function findDifference(now: SchemaState, before: SchemaState): string | null {
   const texts = (state: SchemaState) => [
-    ...state.statements.map(({ object, statement }) => [`${object}\n${statement}`, object] as const),
-    ...[...state.settings].map(([name, { statement }]) => [`${name}\n${statement}`, name] as const),
+    ...[...state.statements, ...state.tableParts].map(({ object, text }) => [`${object}\n${text}`, object] as const),
+    ...state.settings.map(({ name, text }) => [`${name}\n${text}`, name] as const),
   ];
   const [here, there] = [new Map(texts(now)), new Map(texts(before))];
   const differing = [...here].find(([text]) => !there.has(text)) ?? [...there].find(([text]) => !here.has(text));
@@ -147,18 +147,10 @@ function isColumn(key: string): boolean {
 }
 
 function listSettings(now: SchemaState, before: SchemaState): ReverseStep[] {
-  const steps: ReverseStep[] = [];
-  for (const [name, { statement, remove }] of before.settings) {
-    const current = now.settings.get(name);
-    if (statement === "" || current?.statement === statement) continue;
-    const replace = current && remove !== null ? `${remove};\n${statement};` : `${statement};`;
-    steps.push({ name, ways: [replace] });
-  }
-  const objects = new Set(before.statements.map(({ object }) => object));
-  for (const [name, { object, remove }] of now.settings)
-    if (!before.settings.has(name) && remove !== null && objects.has(object))
-      steps.push({ name, ways: [`${remove};`] });
-  return steps;
+  const objects = new Set([...before.statements, ...before.settings].map(({ object }) => object));
+  return compareRows(now.settings, before.settings)
+    .filter(({ object }) => objects.has(object))
+    .map(({ name, undoSql }) => ({ name, ways: [undoSql] }));
 }
 
 function listDifferences(now: SchemaState, before: SchemaState): ReverseStep[] {
@@ -187,9 +179,9 @@ const DEPENDENT_VIEWS = `
 
 /** Drops the views of tables whose columns differ: they are created again afterwards. */
 async function listViews(client: pg.ClientBase, now: SchemaState, before: SchemaState): Promise<ReverseStep[]> {
-  const lines = groupByObject(now.tableLines);
-  const tables = [...groupByObject(before.tableLines)]
-    .filter(([object, wanted]) => wanted.some((line) => !lines.get(object)?.includes(line)))
+  const parts = groupByObject(now.tableParts);
+  const tables = [...groupByObject(before.tableParts)]
+    .filter(([object, wanted]) => wanted.some(({ text }) => !parts.get(object)?.some((part) => part.text === text)))
     .map(([object]) => object);
   const { rows } = await withEmptyPath(client, () => client.query<{ object: string }>(DEPENDENT_VIEWS, [tables]));
   return rows.map(({ object }) => ({ name: object, ways: [`drop ${object};`] }));

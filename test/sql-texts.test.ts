@@ -57,9 +57,9 @@ test("the SQL of the migrations' functions writes a whole row as `alias.*`", () 
   expect(offences).toEqual([]);
 });
 
-/** Their statements run with a search path on which nothing but Postgres's objects is: `setPortableFormats`, the catalogue's snapshot, `readStatements`, `withEmptyPath`, `planChange`. */
+/** Their statements run with a search path on which nothing but Postgres's objects is: `setPortableFormats`, the catalogue's snapshot, `readRows`, `withEmptyPath`, `planChange`. */
 const ON_SAFE_PATH =
-  /^(cluster\/archive\/(?!scheduled)|catalog\/(constraints|locked-relations|roles|routines|schemas|shown-rows|tables|types|view-columns)\.ts|migrate\/(dump-schema|object-names|object-settings|planned-table|reverse-migration)\.ts)/;
+  /^(cluster\/archive\/(?!scheduled)|catalog\/(definitions\/|(constraints|locked-relations|roles|routines|schemas|shown-rows|tables|types|view-columns)\.ts)|migrate\/(dump-schema|object-names|object-settings|planned-table|reverse-migration)\.ts)/;
 
 /** What is not looked up on the search path. */
 const SYNTAX =

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { compareSchemas } from "../../migrate/compare-schemas.ts";
-import { findDrift, readDumpedSchema } from "../../migrate/drift.ts";
+import { findDrift, readComparedSchema } from "../../migrate/drift.ts";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { driftFindings, readDrift } from "../../operations/doctor/drift-checks.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
@@ -123,7 +123,7 @@ describe("compareSchemas", () => {
   test.each(BY_HAND)("returns SQL that reverts, and SQL that keeps: %s", async (sql) => {
     const run = (url: string, script: string) => withClient(url, (client) => client.query(script));
     for (const { ownerUrl } of [changed, made]) await run(ownerUrl, `${WITHOUT_NOTES}${NOTES}`);
-    const schemaOf = ({ ownerUrl }: { readonly ownerUrl: string }) => readDumpedSchema(ownerUrl);
+    const schemaOf = ({ ownerUrl }: { readonly ownerUrl: string }) => readComparedSchema(ownerUrl);
     await run(changed.ownerUrl, sql);
     const before = await schemaOf(made);
     const found = compareSchemas(await schemaOf(changed), before);

@@ -52,7 +52,7 @@ test("a table is shown with all that belongs to it", async () => {
   expect(block).toBe(`-- table shop."Odd Table"
 create table shop."Odd Table" (
   id bigint generated always as identity not null,
-  "Name" text collate "C" default 'it''s'::text not null,
+  "Name" text collate pg_catalog."C" default 'it''s'::text not null,
   mood shop.mood,
   doubled integer generated always as ((1 + 1)) stored,
   parent bigint,
@@ -78,15 +78,15 @@ comment on trigger touch on shop."Odd Table" is 'Nothing.';`);
 test.each([
   "create type shop.mood as enum ('good', 'bad')",
   "create type shop.size as (\n  width integer,\n  height numeric(5,2)\n)",
-  "create type shop.span as range (subtype = date)",
+  "create type shop.span as range (subtype = date, multirange_type_name = shop.span_multirange, subtype_opclass = pg_catalog.date_ops)",
   "create domain shop.price as numeric(9,2) default 0 not null\n  constraint price_positive CHECK ((VALUE >= (0)::numeric))",
-  "create sequence shop.ticket as bigint start 100 increment 1",
+  "create sequence shop.ticket as bigint start with 100 increment by 1 minvalue 1 maxvalue 9223372036854775807 cache 1",
   "create table shop.events (\n  at date\n) partition by RANGE (at)",
-  "create table shop.events_2026 (\n  at date\n) inherits (shop.events) FOR VALUES FROM ('2026-01-01') TO ('2027-01-01')",
+  "create table shop.events_2026 (\n  at date\n);\nalter table only shop.events attach partition shop.events_2026 FOR VALUES FROM ('2026-01-01') TO ('2027-01-01')",
   "create view shop.names with (security_invoker=true) as\n",
   "create materialized view shop.counts as\n",
   "CREATE OR REPLACE PROCEDURE shop.act()",
-  "-- aggregate shop.total(integer)",
+  "-- aggregate shop.total(integer)\ncreate aggregate shop.total(integer) (sfunc = int4pl, stype = integer)",
   "alter default privileges revoke execute on functions from public",
   "alter default privileges in schema shop grant select on tables to anon",
   "create event trigger on_ddl on ddl_command_end when tag in ('CREATE TABLE') execute function shop.on_ddl()",

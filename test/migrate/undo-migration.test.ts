@@ -161,7 +161,7 @@ describe("does not take back what was changed after the migration, unless it is 
       "a setting",
       "alter table public.notes set (fillfactor = 70)",
       "alter table public.notes set (fillfactor = 60)",
-      ["table public.notes: option fillfactor differs from the migrations"],
+      ["option fillfactor of table public.notes differs from the migrations"],
     ],
   ])("%s", async (_, sql, byHand, changedSince) => {
     await addLast({ message: "change", sql });

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { readDumpedSchema } from "../../migrate/drift.ts";
+import { readComparedSchema } from "../../migrate/drift.ts";
 import { rehearseMigrations } from "../../migrate/rehearse.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../database.ts";
@@ -24,10 +24,10 @@ const TABLES = ["authors", "notes", "lines", "empty"];
 async function readAll() {
   const rows = [];
   for (const table of TABLES) rows.push(await own.rows(`select * from only public.${table} as stored order by stored`));
-  const { statements, tableLines } = await readDumpedSchema(own.settings.url);
+  const { statements, tableParts } = await readComparedSchema(own.settings.url);
   const inOrder = (parts: typeof statements) =>
     parts.map(({ object, statement }) => `${object}: ${statement}`).toSorted();
-  return { statements: inOrder(statements), lines: inOrder(tableLines), rows };
+  return { statements: inOrder(statements), lines: inOrder(tableParts), rows };
 }
 
 describe("a migration that can be undone", () => {

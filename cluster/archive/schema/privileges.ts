@@ -1,5 +1,7 @@
+import { defaultPrivileges, grantedObjects, ownerQuery, roleName, SCHEMA_PUBLIC } from "#catalog/definitions";
 import { SCRATCH_MARK } from "#migrate";
-import { IS_PERMANENT, isOwn, objectName, roleName } from "./fragments.ts";
+
+const FORM = { isArchive: true };
 
 /** The beginning of the comment of a branch's database. Backups leave that comment out: the restored database is not a branch. */
 export const BRANCH_MARK = "A branch of the database ";
@@ -11,114 +13,21 @@ function databaseStatement(before: string, after: string): string {
   )`;
 }
 
-type OwnedCatalog = {
-  readonly catalog: string;
-  readonly owner: string;
-  readonly target: string;
-  readonly from?: string;
-  readonly where?: string;
-};
-
-const named = (kind: string, schema: string, name: string) =>
-  `format('${kind} %I.%I', (select nspname from pg_namespace where oid = ${schema}), ${name})`;
-
-const OWNED: readonly OwnedCatalog[] = [
-  { catalog: "pg_namespace", owner: "nspowner", target: "format('schema %I', nspname)", where: "nspname !~ '^pg_'" },
-  {
-    catalog: "pg_class",
-    owner: "relowner",
-    target: "format('table %s', class.oid::regclass)",
-    from: "pg_class as class",
-    // Owned sequences and indexes follow their table.
-    where: `relkind in ('r', 'p', 'f', 'v', 'm', 'S') and ${IS_PERMANENT} and not exists (
-      select from pg_depend where classid = 'pg_class'::regclass and objid = class.oid and deptype in ('a', 'i')
-        and refclassid = 'pg_class'::regclass and relkind = 'S'
-    )`,
-  },
-  {
-    catalog: "pg_type",
-    owner: "typowner",
-    target: "format('type %s', format_type(item.oid, null))",
-    where:
-      "typtype in ('e', 'd', 'r') or typtype = 'c' and exists (select from pg_class where oid = typrelid and relkind = 'c')",
-  },
-  { catalog: "pg_proc", owner: "proowner", target: "'routine ' || item.oid::regprocedure" },
-  { catalog: "pg_collation", owner: "collowner", target: named("collation", "collnamespace", "collname") },
-  { catalog: "pg_operator", owner: "oprowner", target: "'operator ' || item.oid::regoperator" },
-  { catalog: "pg_statistic_ext", owner: "stxowner", target: named("statistics", "stxnamespace", "stxname") },
-  { catalog: "pg_ts_dict", owner: "dictowner", target: "'text search dictionary ' || item.oid::regdictionary" },
-  { catalog: "pg_ts_config", owner: "cfgowner", target: "'text search configuration ' || item.oid::regconfig" },
-  { catalog: "pg_foreign_data_wrapper", owner: "fdwowner", target: "format('foreign data wrapper %I', fdwname)" },
-  { catalog: "pg_foreign_server", owner: "srvowner", target: "format('server %I', srvname)" },
-  { catalog: "pg_publication", owner: "pubowner", target: "format('publication %I', pubname)" },
-  { catalog: "pg_event_trigger", owner: "evtowner", target: "format('event trigger %I', evtname)" },
-  { catalog: "pg_largeobject_metadata", owner: "lomowner", target: "format('large object %s', item.oid)" },
-];
-
-const ownersOf = ({ catalog, owner, target, from = `${catalog} as item`, where = "true" }: OwnedCatalog) => {
-  const oid = catalog === "pg_class" ? "class.oid" : "item.oid";
-  return `
-    select ${objectName(catalog, oid)} as object, format('alter %s owner to %s', ${target}, ${roleName(owner)}) as statement
-    from ${from}
-    where ${isOwn(catalog, oid)} and ${owner} <> session_user::regrole and (${where})`;
-};
-
 /** By default the schema public belongs to pg_database_owner, before Postgres 15 to the first superuser. */
 const ownerOfPublic = `
-  select 'schema public' as object, format('alter schema public owner to %s', ${roleName("nspowner")}) as statement
-  from pg_namespace where oid = 2200 and nspowner not in (10, 'pg_database_owner'::regrole)`;
+  select 'schema public' as object, format('alter schema public owner to %s', ${roleName("nspowner", FORM)}) as statement
+  from pg_namespace where oid = ${SCHEMA_PUBLIC} and nspowner not in (10, 'pg_database_owner'::regrole)`;
 
 /** Event triggers are created after everything else. */
 const ownersWhere = (isWanted: (catalog: string) => boolean) =>
-  OWNED.filter(({ catalog }) => isWanted(catalog))
-    .map(ownersOf)
-    .join(" union all ");
-
-const granted = `
-  select 'pg_class'::regclass::oid as catalog, class.oid, 0 as part,
-    case relkind when 'S' then 'sequence ' else 'table ' end || class.oid::regclass as target,
-    null::text as "column", relowner as owner, relacl as acl,
-    acldefault(case relkind when 'S' then 's' else 'r' end::"char", relowner) as default_acl
-  from pg_class as class where relkind in ('r', 'p', 'f', 'v', 'm', 'S') and ${IS_PERMANENT}
-  union all
-  select 'pg_class'::regclass, class.oid, attnum, 'table ' || class.oid::regclass, quote_ident(attname), relowner, attacl,
-    acldefault('c', relowner)
-  from pg_attribute join pg_class as class on class.oid = attrelid
-  where not attisdropped and attacl is not null and ${IS_PERMANENT}
-  union all
-  select 'pg_proc'::regclass, oid, 0, 'routine ' || oid::regprocedure, null, proowner, proacl, acldefault('f', proowner)
-  from pg_proc
-  union all
-  select 'pg_namespace'::regclass, oid, 0, format('schema %I', nspname), null, nspowner, nspacl, acldefault('n', nspowner)
-  from pg_namespace where nspname !~ '^pg_(temp|toast)'
-  union all
-  select 'pg_type'::regclass, oid, 0, 'type ' || format_type(oid, null), null, typowner, typacl, acldefault('T', typowner)
-  from pg_type
-  union all
-  select 'pg_language'::regclass, oid, 0, format('language %I', lanname), null, lanowner, lanacl, acldefault('l', lanowner)
-  from pg_language
-  union all
-  select 'pg_foreign_data_wrapper'::regclass, oid, 0, format('foreign data wrapper %I', fdwname), null, fdwowner, fdwacl,
-    acldefault('F', fdwowner)
-  from pg_foreign_data_wrapper
-  union all
-  select 'pg_foreign_server'::regclass, oid, 0, format('foreign server %I', srvname), null, srvowner, srvacl,
-    acldefault('S', srvowner)
-  from pg_foreign_server
-  union all
-  select 'pg_largeobject_metadata'::regclass, oid, 0, format('large object %s', oid), null, lomowner, lomacl,
-    acldefault('L', lomowner)
-  from pg_largeobject_metadata
-  union all
-  select 'pg_database'::regclass, oid, 0, 'database', null, datdba, datacl, acldefault('d', datdba)
-  from pg_database where datname = current_database()`;
+  `select object, statement from (${ownerQuery(FORM, isWanted)}) as owned where owner <> session_user::regrole`;
 
 /**
  * Selects the privileges that differ from those with which an object is created: by Postgres, by an extension, or by
  * default. A grant by another role than the owner is made in that role.
  */
 const grantsWhere = (condition: string) => `
-  with granted as (${granted}),
+  with granted as (${grantedObjects(FORM)}),
   entry as (
     select catalog, oid, part, target, "column", owner, true as is_present,
       grantor, grantee, privilege_type, is_grantable
@@ -138,7 +47,7 @@ const grantsWhere = (condition: string) => `
     having not (bool_or(is_present) and bool_or(not is_present))
   ),
   change as (
-    select target, owner, grantor, is_grant, is_grantable, ${roleName("grantee")} as role,
+    select target, owner, grantor, is_grant, is_grantable, ${roleName("grantee", FORM)} as role,
       string_agg(lower(privilege_type) || coalesce(' (' || "column" || ')', ''), ', '
         order by privilege_type, "column") as privileges
     from difference
@@ -159,31 +68,6 @@ const grantsWhere = (condition: string) => `
     end as statement
   from words where ${condition}`;
 
-const objectKind = `case defaclobjtype
-  when 'r' then 'tables' when 'S' then 'sequences' when 'f' then 'functions' when 'T' then 'types' when 'n' then 'schemas'
-  else 'large objects' end`;
-/** Default privileges of a schema add to the global ones; only the global ones can revoke the defaults of Postgres. */
-const builtInAcl = `case when defaclnamespace = 0 then acldefault(
-  case defaclobjtype when 'S' then 's' when 'L' then 'L' when 'T' then 'T' else lower(defaclobjtype::text) end::"char", defaclrole) end`;
-const defaultEntries = (acl: string, other: string, verb: string, preposition: string) => `
-  select concat(
-    '${verb} ', lower(entry.privilege_type), ' on ', ${objectKind}, ' ${preposition} ', ${roleName("entry.grantee")},
-    case when ${verb === "grant"} and entry.is_grantable then ' with grant option' end
-  ) as change
-  from aclexplode(${acl}) as entry
-  where not exists (
-    select from aclexplode(${other}) as same
-    where (same.grantee, same.privilege_type, same.is_grantable) = (entry.grantee, entry.privilege_type, entry.is_grantable)
-  )`;
-
-const defaultPrivileges = (entries: string) => `
-  select 'default privileges' as object, format(
-    'alter default privileges for role %s%s %s', ${roleName("defaclrole")}, ' in schema ' || quote_ident(nspname), change
-  ) as statement
-  from pg_default_acl
-  left join pg_namespace on pg_namespace.oid = defaclnamespace
-  cross join lateral (${entries}) as changes`;
-
 /** These settings are lists, which are stored with quotes where necessary. */
 const LIST_SETTINGS =
   "'search_path', 'temp_tablespaces', 'local_preload_libraries', 'session_preload_libraries', 'shared_preload_libraries'";
@@ -196,7 +80,7 @@ const settingChange = `format(
 const databaseSettings = `
   select 'settings of the database' as object, ${databaseStatement(
     `case setrole when 0 then 'alter database '
-    else format('alter role %s in database ', ${roleName("setrole")}) end`,
+    else format('alter role %s in database ', ${roleName("setrole", FORM)}) end`,
     settingChange,
   )} as statement
   from pg_db_role_setting, unnest(setconfig) as setting
@@ -219,12 +103,7 @@ export const grantStatements = [
   grantsWhere("is_grant and grantor = owner"),
   grantsWhere("is_grant and grantor <> owner"),
 ];
-export const settingStatements = [
-  defaultPrivileges(defaultEntries(builtInAcl, "defaclacl", "revoke", "from")),
-  defaultPrivileges(defaultEntries("defaclacl", builtInAcl, "grant", "to")),
-  databaseSettings,
-  databaseComment,
-];
+export const settingStatements = [...defaultPrivileges(FORM), databaseSettings, databaseComment];
 
 /**
  * The roles of this database: those that own an object or have a privilege, their members, and the roles that they are

@@ -1,7 +1,6 @@
 import type pg from "pg";
-import { comments } from "#migrate";
+import { archiveQueries, comments, IS_PERMANENT, isOwn, isOwnRelation, isUsers } from "#catalog/definitions";
 import type { ArchivedMembership, ArchivedRole, ArchivedStatement } from "../content/archive-format.ts";
-import { FIRST_OBJECT_ID, IS_PERMANENT, isOwn, isOwnRelation } from "./fragments.ts";
 import {
   eventTriggerOwners,
   grantStatements,
@@ -10,16 +9,6 @@ import {
   ROLES,
   settingStatements,
 } from "./privileges.ts";
-import {
-  eventTriggerStatements,
-  partitionStatements,
-  refreshStatements,
-  relationObjects,
-  relationStatements,
-  securityStatements,
-  tableParts,
-} from "./relations.ts";
-import { publicationStatements, typeObjects } from "./types.ts";
 
 /** The definition of a database, to create it in an empty one. */
 type DatabaseSchema = {
@@ -52,7 +41,7 @@ const DEPENDENCIES = `
   from pg_depend
   left join pg_constraint on classid = 'pg_constraint'::regclass and objid = pg_constraint.oid
   left join pg_trigger on classid = 'pg_trigger'::regclass and objid = pg_trigger.oid
-  where objid >= ${FIRST_OBJECT_ID} and contype is distinct from 'f' and tgisinternal is not true`;
+  where ${isUsers("objid")} and contype is distinct from 'f' and tgisinternal is not true`;
 
 const largeObjects = `
   select 'large object ' || oid as object, format('select pg_catalog.lo_create(%s)', oid) as statement
@@ -83,35 +72,33 @@ export async function readSchema(client: pg.ClientBase): Promise<DatabaseSchema>
   );
   const { version } = servers[0]!;
   const created: CatalogObject[] = [];
-  const queries = [...typeObjects, ...relationObjects(version), ...tableParts];
-  for (const [rank, query] of queries.entries()) {
+  const queries = archiveQueries(version);
+  for (const [rank, query] of [...queries.objects, ...queries.objectsAfterRows].entries()) {
     const { rows } = await client.query<Omit<CatalogObject, "rank">>(query);
     created.push(...rows.map((row) => ({ ...row, rank })));
   }
   const { rows: dependencies } = await client.query<CatalogDependency>(DEPENDENCIES);
   await requireAllWritten(client, created, dependencies);
   // Rows are inserted faster without indexes and triggers, and can refer to each other in any order.
-  const isFirst = ({ rank }: CatalogObject) => rank < queries.length - tableParts.length;
+  const isFirst = ({ rank }: CatalogObject) => rank < queries.objects.length;
   const { first, rest } = orderObjects(created, dependencies, isFirst);
   return {
     roles: (await client.query<ArchivedRole>(ROLES)).rows,
     memberships: (await client.query<ArchivedMembership>(memberships(version))).rows,
-    beforeRows: [...first, ...(await statementsOf(client, [...partitionStatements, largeObjects]))],
-    afterRows: [...rest, ...(await statementsOf(client, closingStatements(version)))],
+    beforeRows: [...first, ...(await statementsOf(client, [...queries.beforeRows, largeObjects]))],
+    afterRows: [...rest, ...(await statementsOf(client, closingStatements(queries)))],
   };
 }
 
-function closingStatements(version: number): string[] {
+function closingStatements({ afterRows, refreshes, eventTriggers }: ReturnType<typeof archiveQueries>): string[] {
   return [
-    ...relationStatements,
-    ...publicationStatements(version),
-    ...securityStatements,
+    ...afterRows,
     `${COMMENTS} and object not like 'event trigger %'`,
     ...ownerStatements,
     ...grantStatements,
-    ...refreshStatements,
+    ...refreshes,
     ...settingStatements,
-    ...eventTriggerStatements,
+    ...eventTriggers,
     ...eventTriggerOwners,
     `${COMMENTS} and object like 'event trigger %'`,
   ];
@@ -128,7 +115,7 @@ async function statementsOf(client: pg.ClientBase, queries: readonly string[]): 
   return statements;
 }
 
-/** Throws if the database has objects that no query of this folder knows, such as those of later versions of Postgres. */
+/** Throws if the database has objects that no query knows, such as those of later versions of Postgres. */
 async function requireAllWritten(
   client: pg.ClientBase,
   created: readonly CatalogObject[],
