@@ -25,6 +25,7 @@ import { readSignUpFindings } from "./sign-up-checks.ts";
 import { readWebhookFindings } from "./webhook-checks.ts";
 
 export type { DoctorFinding } from "./facts.ts";
+export { findMigrationSql } from "./migration-sql.ts";
 export { driftFindings, readDrift };
 
 const SIGNED_IN = "authenticated";

@@ -6,20 +6,42 @@ import { runCommand } from "./run-command.ts";
 const database = useDatabase();
 
 const PRODUCTION = { NODE_ENV: "production", PUBLIC_URL: "https://content.example.org" };
-const doctor = () => runCommand("doctor", [], database, PRODUCTION);
+const doctor = (...options: readonly string[]) => runCommand("doctor", options, database, PRODUCTION);
+const lastLine = (text: string) => text.trimEnd().split("\n").at(-1);
 
 describe("npm run doctor", () => {
   test("finds no danger in a migrated database, and fails for a table without row-level security", async () => {
     const well = await doctor();
     expect([well.code, well.stdout]).toEqual([0, expect.not.stringContaining("GraphQL is served without")]);
     expect(well.stderr).toBe("");
+    expect(lastLine(well.stdout)).toMatch(/^\d+ pieces? of advice$/);
+    expect((await doctor("--strict")).code).toBe(3);
     await withClient(database.ownerUrl, (client) =>
       client.query("create table public.plans (id int primary key); grant select on public.plans to anon"),
     );
     const { stdout, code } = await doctor();
-    expect(stdout).toContain('danger  Every row of "public"."plans" is accessible');
+    expect(stdout).toContain('error   Every row of "public"."plans" is accessible');
     expect(stdout).toContain('alter table "public"."plans" enable row level security;');
+    expect(lastLine(stdout)).toMatch(/^1 error, \d+ pieces? of advice(, |$)/);
+    expect([code, (await doctor("--strict")).code]).toEqual([1, 1]);
+  });
+
+  test("prints JSON with the numbers of findings, and the SQL for a migration", async () => {
+    const { stdout, code } = await doctor("--json");
+    const { findings, summary } = JSON.parse(stdout);
+    expect(findings).toContainEqual({
+      kind: "danger",
+      problem: expect.stringContaining('Every row of "public"."plans" is accessible'),
+      fix: 'alter table "public"."plans" enable row level security;',
+      sql: 'alter table "public"."plans" enable row level security;',
+    });
+    expect(summary).toEqual({
+      errors: 1,
+      advice: findings.filter(({ kind }: { kind: string }) => kind === "advice").length,
+      slow: findings.filter(({ kind }: { kind: string }) => kind === "slow").length,
+    });
     expect(code).toBe(1);
+    expect((await doctor("--names", "--json")).code).toBe(2);
   });
 
   test("names the objects that GraphQL is served without, and the reasons", async () => {
