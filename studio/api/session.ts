@@ -87,7 +87,7 @@ export function actingUser(state: SessionState): string | null {
   if (state.status !== "signed-in") return null;
   const { viewAs, session } = state;
   if (viewAs) return viewAs.claims.sub === undefined ? null : viewAs.label;
-  return session.user && (session.user.email || session.user.name || session.user.id);
+  return session.user && (session.user.name || session.user.email || session.user.id);
 }
 
 /** Sets the caller whose rows are shown; null shows everything as the administrator again. */
