@@ -4,6 +4,7 @@ import { fetchResponse, ServiceError, sendRequest } from "./http.ts";
 import {
   type EndedView,
   isRefusedChoice,
+  keepInTab,
   readViewChoice,
   requestViewedCaller,
   storeViewChoice,
@@ -132,6 +133,7 @@ export async function renewView(): Promise<boolean> {
 /** Returns the caller that was viewed when the page was left. */
 async function restoreView(session: AdminSession): Promise<ViewedCaller | null> {
   const choice = readViewChoice(session.studio.project);
+  keepInTab(session.studio.project, choice);
   if (choice === null) return null;
   try {
     const viewed = await requestViewedCaller(choice, session.access_token);

@@ -15,17 +15,27 @@ export type ViewedCaller = ViewedToken & ViewChoice;
 /** A choice that does not apply any more, and the reason. */
 export type EndedView = { readonly label: string; readonly reason: string };
 
+type TabChoice = { readonly choice: ViewChoice | null };
+
 /** Different projects are served at the same address, one after the other. */
 const storageKey = (project: string) => `studio.view-as.${project}`;
 
-/** Returns the choice that this browser has stored for the project. */
+/** Returns the choice of this tab, which other tabs do not change; in a new tab the last choice of the browser. */
 export function readViewChoice(project: string): ViewChoice | null {
-  return readStoredJson(storageKey(project), isViewChoice);
+  const ofTab = readStoredJson(storageKey(project), isTabChoice, "tab");
+  return ofTab ? ofTab.choice : readStoredJson(storageKey(project), isViewChoice);
 }
 
 /** Stores the choice without its token; null forgets it. */
-export function storeViewChoice(project: string, choice: ViewChoice | null): void {
-  writeStoredJson(storageKey(project), choice && { subject: choice.subject, label: choice.label });
+export function storeViewChoice(project: string, viewed: ViewChoice | null): void {
+  const choice = viewed && { subject: viewed.subject, label: viewed.label };
+  keepInTab(project, choice);
+  writeStoredJson(storageKey(project), choice);
+}
+
+/** Stores the choice for this tab alone. */
+export function keepInTab(project: string, choice: ViewChoice | null): void {
+  writeStoredJson(storageKey(project), { choice } satisfies TabChoice, "tab");
 }
 
 export async function requestViewedCaller({ subject, label }: ViewChoice, token: string): Promise<ViewedCaller> {
@@ -42,4 +52,8 @@ function isViewChoice(stored: unknown): stored is ViewChoice {
   if (!isJsonObject(stored) || typeof stored.label !== "string" || !isJsonObject(stored.subject)) return false;
   const { role, user } = stored.subject;
   return typeof (role ?? user) === "string";
+}
+
+function isTabChoice(stored: unknown): stored is TabChoice {
+  return isJsonObject(stored) && (stored.choice === null || isViewChoice(stored.choice));
 }

@@ -101,7 +101,7 @@ describeInBrowser("the frame of Studio", () => {
     await page.close();
   });
 
-  test("keeps the viewed caller when the page is loaded again, for this project only, until viewing is stopped", async () => {
+  test("keeps the viewed caller when the page is loaded again, for this project and tab, until viewing is stopped", async () => {
     const page = await studio.open("/studio");
     const isViewing = () => page.getByText("Viewing as authenticated").isVisible();
     const reload = async () => {
@@ -120,11 +120,15 @@ describeInBrowser("the frame of Studio", () => {
     expect(JSON.parse(choice)).toEqual({ subject: { role: "authenticated" }, label: "authenticated" });
     // Another project at the same address has another key.
     await page.evaluate(
-      `localStorage.setItem("studio.view-as.other", localStorage.getItem("${key}")); localStorage.removeItem("${key}")`,
+      `localStorage.setItem("studio.view-as.other", localStorage.getItem("${key}")); localStorage.removeItem("${key}"); sessionStorage.clear()`,
     );
     await reload();
     expect(await isViewing()).toBe(false);
+    // Another tab has viewed as the role since: this one goes on as before, and a new one takes it over.
     await page.evaluate(`localStorage.setItem("${key}", localStorage.getItem("studio.view-as.other"))`);
+    await reload();
+    expect(await isViewing()).toBe(false);
+    await page.evaluate("sessionStorage.clear()");
     await reload();
     expect(await isViewing()).toBe(true);
     await page.getByRole("button", { name: "Stop" }).click();
