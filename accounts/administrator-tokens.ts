@@ -15,6 +15,8 @@ export type AdministratorTokens = {
   forUser(userId: string, sessionDigest: unknown): Promise<IssuedToken | null>;
   /** Issues a token for callers on this machine: it names a role and no user. */
   forRole(role: string): IssuedToken;
+  /** Issues a token for callers on this machine: it names the user, and a role that need not be the user's. Null if there is no such account. */
+  forUserInRole(userId: string, role: string): Promise<IssuedToken | null>;
   /** Issues a token with the claims that the user would have after signing in now. Null if there is no such account. */
   asUser(userId: string, actor: Claims): Promise<IssuedToken | null>;
   asRole(role: string, actor: Claims): IssuedToken;
@@ -67,6 +69,7 @@ export function makeAdministratorTokens({ asOwner, keys, config }: Administrator
   return {
     forUser: (userId, sessionDigest) => issueForUser(userId, sessionDigest ? { [SESSION_CLAIM]: sessionDigest } : {}),
     forRole: (role) => issueForRole(role, {}),
+    forUserInRole: (userId, role) => issueForUser(userId, { role }),
     asUser: (userId, actor) => issueForUser(userId, { act: actorOf(actor) }),
     asRole: (role, actor) => issueForRole(role, { act: actorOf(actor) }),
   };

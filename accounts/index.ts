@@ -33,6 +33,7 @@ export type { PasskeyChallenge } from "./passkeys.ts";
 export { describePolicy, type PasswordPolicy } from "./password-policy.ts";
 export { type HashParameters, makePasswords } from "./passwords.ts";
 export type { PhoneAccounts } from "./phone-accounts.ts";
+export { ensurePlaygroundUser } from "./playground-user.ts";
 export { digestOf, generateSecret, isUuid } from "./random-secrets.ts";
 export type { NewAccount, Registration } from "./registration.ts";
 export type {

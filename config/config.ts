@@ -34,6 +34,8 @@ export type Config = Omit<
   /** True if administrators may run SQL. */
   readonly studioSql: boolean;
   readonly webhookNetwork: NonNullable<SettingValues["webhookNetwork"]>;
+  /** True if the service has the embedded Postgres, and only users of this machine can connect to it. */
+  readonly isPlayground: boolean;
   /** The file that JWT_SECRET was read from; null if the environment contains it. */
   readonly jwtSecretFile: string | null;
   /** The settings `app.settings.*`, which SQL reads with current_setting. */
@@ -71,6 +73,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
     ...resolveUsersAccess(values),
     ...resolveStudio(values),
     webhookNetwork: values.webhookNetwork ?? (isForThisMachine(values) ? "loopback" : "public"),
+    isPlayground: isForThisMachine(values),
     workers: values.workers === "auto" ? chooseWorkerCount(measureMachine(), values) : values.workers,
     answerMemory: LARGE_RESPONSES * values.maxAnswerBytes,
     workerShare: 1,

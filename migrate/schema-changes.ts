@@ -9,7 +9,7 @@ import { MigrationError } from "./migration-error.ts";
 import { appliedMigrations } from "./migration-state.ts";
 import { runSql, SqlScriptError } from "./sql-transaction.ts";
 import { type MigrationUndo, undoMigration } from "./undo-migration.ts";
-import type { MigrationWatch } from "./watch-migrations.ts";
+import { type MigrationWatch, nameNewFile } from "./watch-migrations.ts";
 
 /** How SQL that changes the schema is applied: as a file of the current migration, at once, or not at all. */
 export type SchemaChangeMode = "current" | "run" | "off";
@@ -27,6 +27,8 @@ export type SchemaChangeState = {
   /** Committed migrations of this project, and those among them that the database does not have. */
   readonly committed: readonly string[];
   readonly pending: readonly string[];
+  /** The file of the current migration that a change of that subject would become; null if no subject is named. */
+  readonly new_file: string | null;
 };
 
 /** How the schema was changed: the file that was written, or null. */
@@ -37,7 +39,7 @@ type SqlRefusal = Pick<SchemaChangeState, "reason" | "how">;
 export type SchemaChanges = {
   /** The mode is `off` too if the migrations cannot be read; `state` has the reason. */
   mode(): Promise<SchemaChangeMode>;
-  state(): Promise<SchemaChangeState>;
+  state(subject?: string): Promise<SchemaChangeState>;
   /** The reason why SQL of administrators is not run, not even as a trial; null if it is run. */
   refusal(): SqlRefusal | null;
   /** Throws if there is a refusal. */
@@ -68,9 +70,10 @@ export function makeSchemaChanges(options: SchemaChangeOptions): SchemaChanges {
     if (isEnabled) return;
     throw new ApiError("forbidden", "PERMISSION_DENIED", DISABLED.reason, { hint: DISABLED.how });
   };
-  const state = async () => {
+  const state = async (subject?: string) => {
     const found = await readMigrations(settings);
-    return { ...(isEnabled ? chooseMode(found, watch() !== null) : DISABLED), ...found.files };
+    const newFile = subject === undefined ? null : displayPath(await nameNewFile(settings.histories.at(-1)!, subject));
+    return { ...(isEnabled ? chooseMode(found, watch() !== null) : DISABLED), ...found.files, new_file: newFile };
   };
   return {
     state,

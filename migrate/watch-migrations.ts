@@ -1,5 +1,5 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { applyCommitted, applyCurrent } from "./apply-migrations.ts";
 import { slugOf } from "./commit.ts";
 import { displayPath, listFiles, type MigrateSettings, type MigrationHistory } from "./committed-migrations.ts";
@@ -76,6 +76,7 @@ class WatchedFiles {
     requireStatement(sql);
     return this.#inTurn(async () => {
       const file = await nameNewFile(this.#settings.histories.at(-1)!, subject);
+      await mkdir(dirname(file), { recursive: true });
       await writeFile(file, `${sql.trim()}\n`, { flag: "wx" });
       try {
         await this.#applyIfChanged();
@@ -107,9 +108,8 @@ class WatchedFiles {
 }
 
 /** `0030-create-table-notes.sql`, after all others. */
-async function nameNewFile({ folder }: MigrationHistory, subject: string): Promise<string> {
+export async function nameNewFile({ folder }: Pick<MigrationHistory, "folder">, subject: string): Promise<string> {
   const current = join(folder, "current");
-  await mkdir(current, { recursive: true });
   const numbers = (await listFiles(current)).map((name) => Number.parseInt(name, 10) || 0);
   const number = (Math.floor(Math.max(0, ...numbers) / NUMBER_STEP) + 1) * NUMBER_STEP;
   return join(current, `${String(number).padStart(4, "0")}-${slugOf(subject)}.sql`);

@@ -9,6 +9,8 @@ export type MigrationStatus = {
   readonly files: readonly string[];
   readonly committed: readonly string[];
   readonly pending: readonly string[];
+  /** With the parameter `name`: the file that a change of this name would become. */
+  readonly new_file: string | null;
 };
 
 /** An error of Postgres in the SQL, and its position. */

@@ -4,6 +4,7 @@ export type AdminSession = {
   /** Seconds since 1970; null if the token never expires. */
   readonly expires_at: number | null;
   readonly role: string;
+  /** The user whom `auth.uid()` names in requests with the token. */
   readonly user: StudioUser | null;
   readonly studio: StudioSettings;
 };
@@ -18,6 +19,8 @@ export type StudioSettings = {
   readonly development: boolean;
   /** True if the service has the page `/graphiql`. */
   readonly graphiql: boolean;
+  /** Identifies the database among those that are served at the same address, one after the other. */
+  readonly project: string;
 };
 
 /** The response of `POST /view-as`: a token that shows another caller's view. */

@@ -13,7 +13,7 @@ import type {
 import type { StatementContext } from "#postgres/statement";
 import { type BodyField, OPTIONAL_TEXT, readFields, TEXT } from "#rest-gateway/sign-in";
 import { isJsonObject } from "#runtime/json";
-import { collectFindings } from "../doctor/collect-findings.ts";
+import { collectFindings, findMigrationSql } from "../doctor/collect-findings.ts";
 import { explainRead, explainRefusal, parseReadAddress, type ReadExplanation } from "../explain-read.ts";
 import { explainWrite, type RequestedWrite, WRITE_COMMANDS, type WriteExplanation } from "../explain-write.ts";
 import { makeAssumedContexts } from "../inspect/assumed-contexts.ts";
@@ -285,14 +285,4 @@ function matrixToJson(
       }),
     })),
   };
-}
-
-const CHANGES_SCHEMA =
-  /^(?:alter (?!system\b)|create (?:or replace (?:function|procedure)|policy|index|role)\b|comment on\b|grant\b|revoke\b|drop policy\b)/i;
-
-/** The fix as SQL for a migration: null if it is a setting, advice, or a command that runs outside of transactions. */
-function findMigrationSql(fix: string): string | null {
-  if (!CHANGES_SCHEMA.test(fix) || fix.includes("…") || /\bto current_user\b/.test(fix)) return null;
-  // A migration runs in a transaction.
-  return fix.replace(/^create index concurrently /i, "create index ");
 }

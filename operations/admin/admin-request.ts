@@ -38,7 +38,7 @@ export type AdminServices = {
 export type AdminRequest = {
   readonly request: MatchedRequest;
   readonly caller: Caller;
-  /** Null at a playground, where nobody signs in. */
+  /** Null if the token names no user. */
   readonly userId: string | null;
   /** Records the event; called before each change, so that no change lacks a record. */
   readonly logEvent: LogEvent;

@@ -8,7 +8,7 @@ export type LogEvent = (event: string, details?: Readonly<Record<string, unknown
 
 type EventSource = {
   readonly request: GatewayRequest;
-  /** The administrator; null at a playground, where nobody signs in. */
+  /** The administrator; null if the token names no user. */
   readonly userId: string | null;
 };
 

@@ -36,8 +36,8 @@ const MAX_RUNNING = 4;
 export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: SchemaChanges }): AdminRoutes {
   const limited = limitRunning(MAX_RUNNING, "changes of the schema");
   return {
-    "GET /migration": async () => {
-      const status: MigrationStatus = await schemaChanges.state();
+    "GET /migration": async ({ request }) => {
+      const status: MigrationStatus = await schemaChanges.state(request.query.get("name") || undefined);
       return jsonResponse(200, status);
     },
     "POST /migration": async ({ request, logEvent }) => {

@@ -1,4 +1,6 @@
-import { readUserId, SESSION_CLAIM } from "#accounts";
+import { createHash } from "node:crypto";
+import { resolve } from "node:path";
+import { ensurePlaygroundUser, type IssuedToken, readUserId, SESSION_CLAIM } from "#accounts";
 import { type Caller, isActedAs, isAdministrator } from "#accounts/identity";
 import { bypassesPolicies } from "#catalog";
 import { type Config, isLoopbackHost } from "#config";
@@ -13,6 +15,8 @@ import { makeEventLog } from "./event-log.ts";
 import { issuedToken, requireRole, requireTokens, tokenAsUser, userOf } from "./issued-tokens.ts";
 
 const ADMINISTRATOR = "admin";
+/** The user and password of a connection string. */
+const CREDENTIALS = /(?<=^\w+:\/\/)[^/?]*@/;
 /** Matches headers of requests that come from another machine, even if the proxy that sent them is near. */
 const FORWARDING_HEADER = /^(?:x-forwarded|forwarded$|via$|x-real-ip$|(?:x|true)-client-ip$|cf-|x-cluster)/;
 
@@ -27,7 +31,7 @@ export function sessionRoutes(services: AdminServices): PatternRoutes {
       const isLocal = !isOwn && config.studio === "open" && isFromThisMachine(request);
       if (!isOwn && !isLocal) throw caller.kind === "anonymous" ? signInRequired(config) : administratorRequired();
       const token = isLocal
-        ? issuedToken(requireTokens(services).forRole(ADMINISTRATOR))
+        ? issuedToken(await tokenOnThisMachine(services))
         : await tokenOfAdministrator(request, caller, services);
       const logEvent = makeLogEvent({ request, userId: isLocal ? null : readUserId(caller.claims) });
       await logEvent("studio.opened", { credential: isLocal ? "none" : caller.kind });
@@ -55,6 +59,22 @@ export function viewAsRoutes(services: AdminServices): AdminRoutes {
       return jsonResponse(200, sent);
     },
   };
+}
+
+/** On a playground, the token names a user, so that `auth.uid()` is not null in the first row that somebody inserts. */
+async function tokenOnThisMachine(services: AdminServices): Promise<IssuedToken> {
+  const { accounts, asOwner, authenticator, config, log } = services;
+  const tokens = requireTokens(services);
+  const withoutUser = tokens.forRole(ADMINISTRATOR);
+  if (!config.isPlayground || !accounts) return withoutUser;
+  try {
+    const token = await tokens.forUserInRole(await ensurePlaygroundUser(asOwner), ADMINISTRATOR);
+    return token && !(await authenticator.validateClaims(token.claims)) ? token : withoutUser;
+  } catch (err) {
+    // A trigger of the project, or the function of CLAIMS_HOOK, may refuse the user. Studio is where that is fixed.
+    log.warn({ err }, "Studio acts as no user, because its user could not be created");
+    return withoutUser;
+  }
 }
 
 /** Returns the administrator's own bearer token, with its own end. For a session it makes a token that ends with the session. */
@@ -99,7 +119,17 @@ async function studioState({ config, schemaChanges }: AdminServices): Promise<St
     migrations: await schemaChanges.mode(),
     development: nodeEnv !== "production",
     graphiql: graphqlExplorer,
+    project: projectOf(config),
   };
+}
+
+/** Returns a digest, because neither folders nor connection strings are for browsers. */
+function projectOf({ databaseUrl, dataDir, branch }: Config): string {
+  const place = databaseUrl === null ? resolve(dataDir) : databaseUrl.replace(CREDENTIALS, "").replace(/\?.*/s, "");
+  return createHash("sha256")
+    .update(JSON.stringify([place, branch]))
+    .digest("hex")
+    .slice(0, 16);
 }
 
 function signInRequired({ studio }: Config): HttpError {

@@ -26,6 +26,7 @@ import { readWebhookFindings } from "./webhook-checks.ts";
 
 export type { DoctorFinding } from "./facts.ts";
 export { findSlowPolicy } from "./faster-policies.ts";
+export { findMigrationSql } from "./migration-sql.ts";
 export { driftFindings, readDrift };
 
 const SIGNED_IN = "authenticated";

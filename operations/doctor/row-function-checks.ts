@@ -1,8 +1,12 @@
 import type pg from "pg";
 import { quotedName } from "#postgres/client";
+import { INTERNAL_SCHEMAS } from "../inspect/describe-database.ts";
 import type { DoctorFinding } from "./facts.ts";
 
-/** The functions with a standard body whose parameters or result are rows of a table, with their definition in parts. */
+/**
+ * The functions with a standard body whose parameters or result are rows of a table, with their definition in parts. Without those of the
+ * service on its own tables ($1: its schemas), which its migrations replace.
+ */
 const ROW_FUNCTIONS = `
   select namespace.nspname as schema, function.proname as name, pg_catalog.pg_get_function_identity_arguments(function.oid) as arguments,
     pg_catalog.pg_get_functiondef(function.oid) as definition, pg_catalog.pg_get_function_sqlbody(function.oid) as body,
@@ -18,7 +22,11 @@ const ROW_FUNCTIONS = `
     and exists (
       select from pg_catalog.pg_type as used
       join pg_catalog.pg_class as relation on relation.reltype = used.oid or relation.reltype = used.typelem
-      where relation.relkind in ('r', 'p') and relation.relnamespace <> all (array['pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace])
+      where relation.relkind in ('r', 'p')
+        and not (namespace.nspname = any ($1) and relation.relnamespace = any (
+          select internal.oid from pg_catalog.pg_namespace as internal where internal.nspname = any ($1)
+        ))
+        and relation.relnamespace <> all (array['pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace])
         and (used.oid = function.prorettype or used.oid = any (coalesce(function.proallargtypes, function.proargtypes::pg_catalog.oid[])))
     )
   order by 1, 2, 3`;
@@ -38,7 +46,7 @@ export async function readRowFunctionFindings(owner: pg.ClientBase): Promise<Doc
   try {
     // Postgres prints the schema of each name that is not in pg_catalog.
     await owner.query("set local search_path = pg_catalog, pg_temp");
-    const { rows } = await owner.query<RowFunction>(ROW_FUNCTIONS);
+    const { rows } = await owner.query<RowFunction>(ROW_FUNCTIONS, [[...INTERNAL_SCHEMAS]]);
     return rows.map(toFinding);
   } finally {
     await owner.query("rollback");

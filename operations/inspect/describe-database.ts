@@ -32,7 +32,7 @@ import { lacksAdministratorPolicy } from "./administrator-access.ts";
 import { readDescriptionRows, readSchemaNames, type TableDetails } from "./description-queries.ts";
 
 /** Schemas of the service and of its tools, unless they are exposed. */
-const INTERNAL_SCHEMAS: ReadonlySet<string> = new Set([
+export const INTERNAL_SCHEMAS: ReadonlySet<string> = new Set([
   ...[
     "auth",
     "content_service",

@@ -1,28 +1,68 @@
 import type { Catalog } from "#catalog";
 import { openFileStore } from "#files";
-import { collectFindings, type DoctorFinding } from "#operations/doctor";
+import type { FindingList } from "#operations/admin-types";
+import { collectFindings, type DoctorFinding, findMigrationSql } from "#operations/doctor";
 import type { GraphqlTableNames } from "#plugins";
 import { quotedName } from "#postgres/client";
 import { tableAddresses } from "#rest-gateway/resource/collections";
 import { commandLine } from "#runtime";
-import { runCommand, UsageError } from "./command/command.ts";
+import { EXIT_FAILURE, runCommand, UsageError } from "./command/command.ts";
 import { withCatalog } from "./command/command-context.ts";
 import { readConfigFindings } from "./supabase/config-checks.ts";
 
+/** The exit code with `--strict` if there is advice, and no error. */
+const EXIT_ADVICE = 3;
+
+const LABELS: Readonly<Record<DoctorFinding["kind"], string>> = { danger: "error", advice: "advice", slow: "slow" };
+
 function printFindings(findings: readonly DoctorFinding[]): void {
-  if (findings.length === 0) console.log("No problems found.");
-  for (const { kind, problem, fix } of findings) console.log(`${kind.padEnd(6)}  ${problem}\n        ${fix}\n`);
+  for (const { kind, problem, fix } of findings) console.log(`${LABELS[kind].padEnd(6)}  ${problem}\n        ${fix}\n`);
+  console.log(findings.length === 0 ? "No problems found." : formatCounts(countFindings(findings)));
+}
+
+type FindingCounts = { readonly errors: number; readonly advice: number; readonly slow: number };
+
+function countFindings(findings: readonly DoctorFinding[]): FindingCounts {
+  const count = (kind: DoctorFinding["kind"]) => findings.filter((finding) => finding.kind === kind).length;
+  return { errors: count("danger"), advice: count("advice"), slow: count("slow") };
+}
+
+/** `1 error, 2 pieces of advice` */
+function formatCounts({ errors, advice, slow }: FindingCounts): string {
+  const format = (count: number, one: string, several: string) =>
+    count === 0 ? [] : [count === 1 ? `1 ${one}` : `${count} ${several}`];
+  return [
+    ...format(errors, "error", "errors"),
+    ...format(advice, "piece of advice", "pieces of advice"),
+    ...format(slow, "slow query or policy", "slow queries or policies"),
+  ].join(", ");
+}
+
+function printJson(findings: readonly DoctorFinding[]): void {
+  const list: FindingList & { readonly summary: FindingCounts } = {
+    findings: findings.map((finding) => ({ ...finding, sql: findMigrationSql(finding.fix) })),
+    summary: countFindings(findings),
+  };
+  console.log(JSON.stringify(list, null, 2));
 }
 
 await runCommand({
   usage: `${commandLine("doctor")}
-  Checks security, performance and configuration, and prints a fix for each problem. Exits with 1 if a problem is dangerous.
+  Checks security, performance and configuration, and prints a fix for each problem. The last line counts them.
+  Exits with 1 if there is an error, and else with 0.
+
+${commandLine("doctor", "--strict")}
+  Exits with ${EXIT_ADVICE} if there is no error, but advice or something slow.
+
+${commandLine("doctor", "--json")}
+  Prints JSON: findings (kind: danger, advice or slow; problem; fix; sql for a migration, or null), and their numbers as summary.
 
 ${commandLine("doctor", "--names")}
   Lists the REST path and the GraphQL names of each table.`,
-  options: { names: { type: "boolean" } },
-  async run(baseConfig, args, { names }) {
+  options: { names: { type: "boolean" }, json: { type: "boolean" }, strict: { type: "boolean" } },
+  async run(baseConfig, args, { names, json, strict }) {
     if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
+    if (names && (json || strict)) throw new UsageError("--names has no other options.");
     if (names) {
       const lines = await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
         const { buildGraphQL } = await import("../contract/build-graphql.ts");
@@ -45,8 +85,10 @@ ${commandLine("doctor", "--names")}
       })),
       ...(await readConfigFindings(process.cwd(), config, postgres.directUrl)),
     ]);
-    printFindings(findings);
-    if (findings.some(({ kind }) => kind === "danger")) process.exitCode = 1;
+    if (json) printJson(findings);
+    else printFindings(findings);
+    if (findings.some(({ kind }) => kind === "danger")) process.exitCode = EXIT_FAILURE;
+    else if (strict && findings.length > 0) process.exitCode = EXIT_ADVICE;
   },
 });
 

@@ -1,5 +1,5 @@
 import { type HttpRequest, ServiceError, sendRequest } from "./http.ts";
-import { currentToken, renewSession, viewedToken } from "./session.ts";
+import { currentToken, renewSession, renewView, viewedToken } from "./session.ts";
 
 export { isAborted, ServiceError } from "./http.ts";
 
@@ -18,7 +18,10 @@ export async function request(path: string, options: ServiceRequest = {}): Promi
   } catch (error) {
     // The token may have expired while the page slept.
     if (!(error instanceof ServiceError && error.status === 401)) throw error;
+    const isViewed = tokenFor(path, options) !== currentToken();
     await renewSession();
+    // The request must not be repeated as the administrator.
+    if (isViewed && !(await renewView())) throw error;
     return sendRequest(path, { ...options, token: tokenFor(path, options) });
   }
 }

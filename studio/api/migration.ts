@@ -1,8 +1,9 @@
 import type { AppliedSql, DryRunResult, FailedSql, MigrationStatus, RowsToCount } from "#operations/admin-types";
 import { adminCall } from "./admin.ts";
 
-export function readMigrationState(signal: AbortSignal): Promise<MigrationStatus> {
-  return adminCall<MigrationStatus>("GET /migration", { signal });
+/** Reads how changes are applied, and the file that a change of this name would become. */
+export function readMigrationState(name: string, signal: AbortSignal): Promise<MigrationStatus> {
+  return adminCall<MigrationStatus>(`GET /migration?${new URLSearchParams({ name })}`, { signal });
 }
 
 /** Tries a change in a dry run, which changes nothing. */

@@ -1,12 +1,16 @@
-import type { AdminSession, ViewedToken } from "#operations/admin-types";
+import type { AdminSession } from "#operations/admin-types";
 import { makeStore } from "../store.ts";
 import { fetchResponse, ServiceError, sendRequest } from "./http.ts";
-
-/** Another caller whose rows are shown, with a token that the server has made for this purpose. */
-export type ViewedCaller = ViewedToken & {
-  /** The name of the role, or the e-mail address of a user. */
-  readonly label: string;
-};
+import {
+  type EndedView,
+  isRefusedChoice,
+  keepInTab,
+  readViewChoice,
+  requestViewedCaller,
+  storeViewChoice,
+  type ViewChoice,
+  type ViewedCaller,
+} from "./viewed-caller.ts";
 
 /** The reason why the sign-in pages do not lead to a session. */
 export type SignInObstacle = "no accounts" | "not an administrator";
@@ -22,8 +26,11 @@ const MIN_RENEWAL_MS = 5000;
 const MAX_RENEWAL_MS = 3_600_000;
 
 export const sessionState = makeStore<SessionState>({ status: "starting" });
+/** The last view that has ended by itself. */
+export const endedView = makeStore<EndedView | null>(null);
 
 let renewal: ReturnType<typeof setTimeout> | undefined;
+let viewRenewal: ReturnType<typeof setTimeout> | undefined;
 let renewing: Promise<void> | null = null;
 /** Renews the session with its original credential. */
 let openSession: () => Promise<AdminSession> = openWithCookie;
@@ -43,6 +50,7 @@ export async function signInWithToken(token: string): Promise<void> {
 }
 
 export function signOut(): void {
+  stopViewing();
   clearTimeout(renewal);
   openSession = openWithCookie;
   sessionState.set({ status: "signed-out", error: null, obstacle: hasSignInPages ? null : "no accounts" });
@@ -75,10 +83,78 @@ export function viewedCaller(state: SessionState): string {
   return JSON.stringify([role, label, lasting]);
 }
 
+/** Returns the name of the user whom `auth.uid()` names in the shown requests; null if it is null there. */
+export function actingUser(state: SessionState): string | null {
+  if (state.status !== "signed-in") return null;
+  const { viewAs, session } = state;
+  if (viewAs) return viewAs.claims.sub === undefined ? null : viewAs.label;
+  return session.user && (session.user.name || session.user.email || session.user.id);
+}
+
 /** Sets the caller whose rows are shown; null shows everything as the administrator again. */
 export function setViewAs(viewAs: ViewedCaller | null): void {
   const state = sessionState.get();
   if (state.status === "signed-in") sessionState.set({ ...state, viewAs });
+}
+
+/** Shows what the caller sees, also after the page was loaded again. Requests a token, and the next one before it expires. */
+export async function viewAs(choice: ViewChoice): Promise<void> {
+  const state = sessionState.get();
+  if (state.status !== "signed-in") return;
+  const viewed = await requestViewedCaller(choice, state.session.access_token);
+  storeViewChoice(state.session.studio.project, choice);
+  setViewAs(viewed);
+  renewViewBeforeEnd(viewed);
+}
+
+/** Shows everything as the administrator again. */
+export function stopViewing(): void {
+  const state = sessionState.get();
+  clearTimeout(viewRenewal);
+  if (state.status !== "signed-in") return;
+  storeViewChoice(state.session.studio.project, null);
+  setViewAs(null);
+}
+
+/** Requests another token for the viewed caller. Returns false if the view has ended, as when the user was deleted. */
+export async function renewView(): Promise<boolean> {
+  const state = sessionState.get();
+  if (state.status !== "signed-in" || !state.viewAs) return false;
+  try {
+    await viewAs(state.viewAs);
+    return true;
+  } catch (error) {
+    endView(state.session, state.viewAs, error as Error);
+    setViewAs(null);
+    return false;
+  }
+}
+
+/** Returns the caller that was viewed when the page was left. */
+async function restoreView(session: AdminSession): Promise<ViewedCaller | null> {
+  const choice = readViewChoice(session.studio.project);
+  keepInTab(session.studio.project, choice);
+  if (choice === null) return null;
+  try {
+    const viewed = await requestViewedCaller(choice, session.access_token);
+    renewViewBeforeEnd(viewed);
+    return viewed;
+  } catch (error) {
+    endView(session, choice, error as Error);
+    return null;
+  }
+}
+
+function renewViewBeforeEnd(viewed: ViewedCaller): void {
+  clearTimeout(viewRenewal);
+  const lifetime = viewed.expires_at * 1000 - Date.now();
+  viewRenewal = setTimeout(() => void renewView(), lifetime * RENEWAL_SHARE);
+}
+
+function endView({ studio }: AdminSession, { label }: ViewChoice, error: Error): void {
+  clearTimeout(viewRenewal);
+  if (isRefusedChoice(error)) storeViewChoice(studio.project, null);
+  endedView.set({ label, reason: error.message });
 }
 
 /** Renews the session. Requests that fail at the same time share one renewal. */
@@ -94,7 +170,8 @@ async function replaceSession(): Promise<void> {
   try {
     const session = await openSession();
     const before = sessionState.get();
-    sessionState.set({ status: "signed-in", session, viewAs: before.status === "signed-in" ? before.viewAs : null });
+    const viewed = before.status === "signed-in" ? before.viewAs : await restoreView(session);
+    sessionState.set({ status: "signed-in", session, viewAs: viewed });
     if (session.expires_at !== null) renewIn((session.expires_at * 1000 - Date.now()) * RENEWAL_SHARE);
   } catch (error) {
     const isRefused = error instanceof ServiceError && [401, 403, 404].includes(error.status);

@@ -2,7 +2,7 @@ import { useId } from "preact/hooks";
 import { type Children, html } from "../html.ts";
 
 export type FieldProps = {
-  readonly label: string;
+  readonly label: Children;
   readonly hint?: Children;
   readonly error?: string | null;
   /** The label is read aloud but not shown. */

@@ -93,7 +93,7 @@ function ThemeMenu() {
 }
 
 function AccountMenu({ state: { session } }: { state: SignedIn }) {
-  const name = session.user?.name ?? session.user?.email ?? session.role;
+  const name = session.user?.name || session.user?.email || session.role;
   const items: MenuItem[] = [
     { label: texts.frame.startPage, href: "/" },
     { label: texts.frame.documentation, href: "/docs/guide" },

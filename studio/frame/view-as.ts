@@ -1,9 +1,8 @@
-import { useState } from "preact/hooks";
-import type { ViewedToken } from "#operations/admin-types";
-import { adminCall } from "../api/admin.ts";
+import { useEffect, useState } from "preact/hooks";
 import { requestRoles } from "../api/catalog.ts";
-import { sessionState, setViewAs, type ViewedCaller } from "../api/session.ts";
+import { actingUser, endedView, sessionState, stopViewing, viewAs } from "../api/session.ts";
 import { useCatalog } from "../api/use-catalog.ts";
+import type { ViewChoice, ViewedCaller } from "../api/viewed-caller.ts";
 import { Button } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
 import { Icon } from "../components/icon.ts";
@@ -11,20 +10,24 @@ import { Notice } from "../components/notice.ts";
 import { showToast } from "../components/toast.ts";
 import { type FoundUser, UserSearch, userName } from "../components/user-search.ts";
 import { html } from "../html.ts";
+import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
 
-/** A role, or the id of a user. */
-type ViewedSubject = { readonly role: string } | { readonly user: string };
-
-const RENEWAL_SHARE = 0.8;
-
-let renewal: ReturnType<typeof setTimeout> | undefined;
-
-/** The button and the dialog that choose the caller whose rows Studio shows. */
+/** The button and the dialog that choose the caller whose rows Studio shows, and the name of the user that Studio acts as. */
 export function ViewAsButton() {
   const [isOpen, setOpen] = useState(false);
+  const user = actingUser(useStore(sessionState));
+  const ended = useStore(endedView);
+  useEffect(() => {
+    if (!ended) return;
+    showToast({ kind: "error", text: texts.viewAs.ended(ended.label, ended.reason) });
+    endedView.set(null);
+  }, [ended]);
   return html`
     <${Button} kind="quiet" icon="eye" onClick=${() => setOpen(true)}>${texts.viewAs.title}<//>
+    <p class="acting-user quiet" title=${user === null ? texts.viewAs.actsAsNobodyHint : texts.viewAs.actsAsHint}>
+      ${user === null ? texts.viewAs.actsAsNobody : texts.viewAs.actsAs(user)}
+    </p>
     ${isOpen && html`<${ViewAsDialog} onClose=${() => setOpen(false)} />`}
   `;
 }
@@ -32,9 +35,9 @@ export function ViewAsButton() {
 function ViewAsDialog({ onClose }: { onClose: () => void }) {
   const { value: catalog } = useCatalog();
   const [error, setError] = useState<Error | null>(null);
-  const choose = async (subject: ViewedSubject, label: string) => {
+  const choose = async (subject: ViewChoice["subject"], label: string) => {
     try {
-      await viewAs(subject, label);
+      await viewAs({ subject, label });
       onClose();
     } catch (refused) {
       setError(refused as Error);
@@ -69,29 +72,4 @@ export function ViewAsBar({ viewed: { label, role } }: { readonly viewed: Viewed
       <${Button} size="small" onClick=${stopViewing}>${texts.frame.stopViewing}<//>
     </div>
   `;
-}
-
-/** Requests a token for the subject, and the next one before it expires. */
-async function viewAs(subject: ViewedSubject, label: string): Promise<void> {
-  const token = await adminCall<ViewedToken>("POST /view-as", { body: subject });
-  clearTimeout(renewal);
-  setViewAs({ ...token, label });
-  const lifetime = token.expires_at * 1000 - Date.now();
-  renewal = setTimeout(() => void renew(subject, label), lifetime * RENEWAL_SHARE);
-}
-
-async function renew(subject: ViewedSubject, label: string): Promise<void> {
-  const state = sessionState.get();
-  if (state.status !== "signed-in" || state.viewAs?.label !== label) return;
-  try {
-    await viewAs(subject, label);
-  } catch (error) {
-    stopViewing();
-    showToast({ kind: "error", text: texts.viewAs.ended(label, (error as Error).message) });
-  }
-}
-
-function stopViewing(): void {
-  clearTimeout(renewal);
-  setViewAs(null);
 }

@@ -1,6 +1,6 @@
 import type { SqlResponse } from "#operations/admin-types";
 import { isAborted } from "../api/client.ts";
-import type { ViewedCaller } from "../api/session.ts";
+import type { ViewedCaller } from "../api/viewed-caller.ts";
 import type { CodeProblem } from "../components/code-editor.ts";
 import { makeStore } from "../store.ts";
 import { ROLE_PREFIX, runSql, type SqlOptions, VIEWED } from "./sql-request.ts";

@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DatabaseDescription } from "../api/catalog.ts";
-import { sessionState, type ViewedCaller } from "../api/session.ts";
+import { sessionState } from "../api/session.ts";
 import { useCatalog } from "../api/use-catalog.ts";
+import type { ViewedCaller } from "../api/viewed-caller.ts";
 import { CodeEditor, type CodeMirror } from "../components/code-editor.ts";
 import { Notice } from "../components/notice.ts";
 import { PageHeader } from "../components/page.ts";

@@ -1,6 +1,6 @@
 import type { SqlResponse } from "#operations/admin-types";
 import { adminCall } from "../api/admin.ts";
-import type { ViewedCaller } from "../api/session.ts";
+import type { ViewedCaller } from "../api/viewed-caller.ts";
 
 export type SqlOptions = {
   /** `owner`, `viewed`, or a prefixed role. */

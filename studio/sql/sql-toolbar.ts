@@ -1,5 +1,5 @@
 import type { DescribedRole } from "../api/catalog.ts";
-import type { ViewedCaller } from "../api/session.ts";
+import type { ViewedCaller } from "../api/viewed-caller.ts";
 import { Button } from "../components/button.ts";
 import { Checkbox } from "../components/field.ts";
 import { Menu, type MenuItem } from "../components/menu.ts";

@@ -1,16 +1,21 @@
 import { useState } from "preact/hooks";
 import { findTable, shortName } from "../api/catalog.ts";
-import type { TableRow } from "../api/rest-query.ts";
+import { actingUser, sessionState } from "../api/session.ts";
 import { Button } from "../components/button.ts";
 import { lazy } from "../components/lazy.ts";
 import { Menu } from "../components/menu.ts";
 import { html } from "../html.ts";
+import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
 import { CellEditor, type CellMove } from "./edit/cell-editor.ts";
-import type { EditedTable } from "./edit/edited-table.ts";
+import { columnOf } from "./edit/edited-table.ts";
+import type { ReferencePickerProps } from "./edit/reference-picker.ts";
+import type { ValuePicker } from "./edit/row-form.ts";
 import type { RowValues } from "./edit/row-requests.ts";
 import type { RowChangeRecord } from "./edit/undo.ts";
 import { type Editing, toEditedTable } from "./edit/use-editing.ts";
+import { identifiesUser, isCallerByDefault, refersByUuid } from "./edit/user-columns.ts";
+import type { UserPickerProps } from "./edit/user-picker.ts";
 import { isLong } from "./edit/value-input.ts";
 import { valueKind } from "./edit/value-kind.ts";
 import { GrantDialog } from "./table-errors.ts";
@@ -21,6 +26,7 @@ const DeleteDialog = lazy(async () => (await import("./edit/delete-dialog.ts")).
 const ExportDialog = lazy(async () => (await import("./transfer/export-dialog.ts")).ExportDialog);
 const ImportDialog = lazy(async () => (await import("./transfer/import-dialog.ts")).ImportDialog);
 const ReferencePicker = lazy(async () => (await import("./edit/reference-picker.ts")).ReferencePicker);
+const UserPicker = lazy(async () => (await import("./edit/user-picker.ts")).UserPicker);
 const RowForm = lazy(async () => (await import("./edit/row-form.ts")).RowForm);
 const ValueDialog = lazy(async () => (await import("./edit/value-dialog.ts")).ValueDialog);
 
@@ -93,32 +99,62 @@ function reasonOf(status: NonNullable<Editing["live"]["status"]>): string {
     : texts.editing.connecting;
 }
 
-type PickerState = {
-  readonly table: EditedTable;
-  readonly keys: readonly string[];
-  readonly onPick: (row: TableRow) => void;
-};
+type PickerState =
+  | ({ readonly kind: "rows" } & Omit<ReferencePickerProps, "onClose">)
+  | ({ readonly kind: "user" } & Omit<UserPickerProps, "onClose">);
 
-/** Returns the function that opens the rows that a column refers to; null if it refers to none. */
-function pickerOf(editing: Editing, column: string, open: (picker: PickerState | null) => void) {
+/** Returns the function that opens the rows or users that a column refers to; null if it refers to none. */
+function pickerOf(editing: Editing, column: string, open: (picker: PickerState | null) => void): ValuePicker | null {
   const { catalog, role, session } = editing;
   const foreignKey = session.context.changer.table.foreign_keys
     .filter(({ columns }) => columns.includes(column))
     .sort((one, other) => one.columns.length - other.columns.length)[0];
   const target = foreignKey && findTable(catalog, foreignKey.target);
-  if (!foreignKey || !target?.exposed) return null;
+  if (!foreignKey || !target?.exposed) return userPickerOf(editing, column, open);
   const table = toEditedTable(catalog, role, target);
-  return (onPick: (values: RowValues) => void) =>
-    open({
-      table,
-      keys: foreignKey.target_columns,
-      onPick: (row) => {
-        open(null);
-        onPick(
-          Object.fromEntries(foreignKey.columns.map((name, at) => [name, row[foreignKey.target_columns[at]!] ?? null])),
-        );
-      },
-    });
+  return {
+    label: isCallerByDefault(columnOf(session.context.changer.table, column))
+      ? texts.editing.pickUser(column)
+      : texts.editing.pickRow(column),
+    open: (onPick) =>
+      open({
+        kind: "rows",
+        table,
+        keys: foreignKey.target_columns,
+        onPick: (row) => {
+          open(null);
+          onPick(
+            Object.fromEntries(
+              foreignKey.columns.map((name, at) => [name, row[foreignKey.target_columns[at]!] ?? null]),
+            ),
+          );
+        },
+      }),
+  };
+}
+
+/** Accounts are not exposed, so that no foreign key leads to them, and a column need not have one. */
+function userPickerOf(
+  { catalog, session }: Editing,
+  name: string,
+  open: (picker: PickerState | null) => void,
+): ValuePicker | null {
+  const { table } = session.context.changer;
+  const column = table.columns.find((each) => each.name === name);
+  if (!column || !identifiesUser(catalog, table, column)) return null;
+  return {
+    label: texts.editing.pickUser(name),
+    open: (onPick) =>
+      open({
+        kind: "user",
+        column: name,
+        byUuid: refersByUuid(catalog, column),
+        onPick: (value, user) => {
+          open(null);
+          onPick({ [name]: value }, user);
+        },
+      }),
+  };
 }
 
 /** The control in the active cell; null if no cell is edited. */
@@ -137,7 +173,8 @@ function cellEditorOf(editing: Editing, openPicker: (picker: PickerState | null)
     onCommit=${(value: string | null, move: CellMove) => session.commitCell(value, move)}
     onCancel=${() => session.cancelCell()}
     onEdit=${() => cell.error && session.failCell(null)}
-    onPick=${pick && (() => pick((values) => session.commitCell(values[cell.column.name]!, "down")))}
+    pickLabel=${pick?.label}
+    onPick=${pick && (() => pick.open((values) => session.commitCell(values[cell.column.name]!, "down")))}
   />`;
 }
 
@@ -157,7 +194,8 @@ export function useEditingView(editing: Editing) {
   const dialogs = html`
     <${LongValue} editing=${editing} />
     <${OpenDialog} editing=${editing} openPicker=${setPicker} />
-    ${picker && html`<${ReferencePicker} ...${picker} onClose=${closePicker} />`}
+    ${picker?.kind === "rows" && html`<${ReferencePicker} ...${picker} onClose=${closePicker} />`}
+    ${picker?.kind === "user" && html`<${UserPicker} ...${picker} onClose=${closePicker} />`}
     ${
       state.conflict &&
       html`<${ConflictDialog} ...${state.conflict} onKeepYours=${() => session.keepYours()} onTakeTheirs=${() => session.takeTheirs()} />`
@@ -185,6 +223,7 @@ function OpenDialog({ editing, openPicker }: OpenDialogProps) {
   const { session, state } = editing;
   const { dialog } = state;
   const { changer, rights } = session.context;
+  const user = actingUser(useStore(sessionState));
   const close = () => session.show(null);
   if (dialog === null) return null;
   if (dialog.kind === "form") {
@@ -192,6 +231,7 @@ function OpenDialog({ editing, openPicker }: OpenDialogProps) {
       table=${changer.table}
       row=${dialog.row}
       canWrite=${(column: string) => rights.canWrite(column, dialog.row ? "update" : "insert")}
+      actingUser=${user}
       pickerOf=${(column: string) => pickerOf(editing, column, openPicker)}
       whyAddress=${(values: RowValues) => (dialog.row ? session.whyAddress("update", [dialog.row], values) : session.whyAddress("insert", [], values))}
       onSave=${(values: RowValues) => session.saveForm(dialog.row, values)}

@@ -79,6 +79,10 @@ export const frameTexts = {
     noUser: "No user found.",
     userInRole: (user: string, role: string) => `${user} (${role})`,
     ended: (label: string, reason: string) => `Viewing as ${label} has ended: ${reason}`,
+    actsAs: (user: string) => `Acting as ${user}`,
+    actsAsHint: "auth.uid() is this user in the rows that you write.",
+    actsAsNobody: "Acting as no user",
+    actsAsNobodyHint: "auth.uid() is null in the rows that you write. Choose a user under “View as…”.",
   },
   api: {
     title: "APIs",

@@ -146,6 +146,9 @@ export const schemaTexts = {
     writeToMigration: "Write to the current migration",
     applied: "The change is applied.",
     written: (file: string) => `Written to ${file}, and applied.`,
+    migrationFile: "The file of this change:",
+    copyFile: "Copy its content",
+    saveFile: "Save the file",
     runAgain: "The SQL can be run again: a file of the current migration is, when an earlier one changes.",
     place: (line: number, column: number) => `Line ${line}, column ${column}. Nothing was changed.`,
     placeInFile: (file: string, line: number, column: number) =>

@@ -246,6 +246,18 @@ describe("readConfig", () => {
     expect(readConfig(environment).config).toMatchObject({ studio, studioSql });
   });
 
+  test.each<[NodeJS.ProcessEnv, boolean]>([
+    [{}, true],
+    [{ STUDIO: "administrators" }, true],
+    [{ HOST: "0.0.0.0" }, false],
+    [{ NODE_ENV: "production" }, false],
+    [{ ...databaseUrl, STUDIO: "open" }, false],
+    [{ PUBLIC_URL: "https://api.example.com" }, false],
+    [{ TRUST_PROXY: "loopback" }, false],
+  ])("with %j the service is a playground: %s", (environment, isPlayground) => {
+    expect(readConfig(environment).config).toMatchObject({ isPlayground });
+  });
+
   test.each<[NodeJS.ProcessEnv, "public" | "loopback" | "private"]>([
     [{}, "loopback"],
     [{ HOST: "0.0.0.0" }, "public"],

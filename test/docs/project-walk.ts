@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { until } from "../until.ts";
 import { ADDRESS } from "./five-minutes.ts";
 import { linesUntil } from "./lines-until.ts";
 import { openTerminal } from "./terminal.ts";
@@ -25,7 +26,7 @@ type WalkOptions = {
 };
 
 /**
- * Runs the commands of docs/projects.md, "First row", with the tarball: install, start,
+ * Runs the commands of docs/projects.md, "First row", with the tarball: install, start for development,
  * create a table, insert a row. The work is done with the address of the service before it is stopped.
  */
 export async function walkProject(
@@ -34,7 +35,7 @@ export async function walkProject(
   work: (url: string) => Promise<void>,
 ): Promise<WalkStep[]> {
   const [install, start, createTable, insertRow] = [...WALK.exec(page)![1]!.matchAll(BLOCK)].map(([, text]) => text!);
-  if (!install?.includes(INSTALL) || start !== "npm start\n" || !insertRow)
+  if (!install?.includes(INSTALL) || start !== "npm run dev\n" || !insertRow)
     throw new Error("The steps of the first row have changed.");
   const terminal = openTerminal({ folder, environment });
   const steps: WalkStep[] = [];
@@ -47,7 +48,7 @@ export async function walkProject(
     const { output, seconds } = await terminal.run(install.replace(INSTALL, `npm install ${tarball}\n`));
     steps.push({ commands: install, output, seconds });
     const startedAt = performance.now();
-    service = spawn("npm", ["start"], {
+    service = spawn("npm", ["run", "dev"], {
       cwd: join(folder, "my-app"),
       env: { ...environment, PORT: "0" },
       stdio: ["ignore", "pipe", "ignore"],
@@ -56,6 +57,7 @@ export async function walkProject(
     const url = /address +(\S+)/.exec(lines)![1]!;
     steps.push({ commands: start, output: lines.replaceAll(url, ADDRESS), seconds: secondsSince(startedAt) });
     await type(createTable!, url);
+    await until(async () => (await fetch(`${url}/api/v1/tasks`)).ok);
     await type(insertRow, url);
     await work(url);
     return steps;

@@ -14,7 +14,8 @@ export function walkSection(
   commands: string,
   output: string,
 ): string {
-  return `## ${title}: ${seconds.toFixed(1)} s\n\n\`\`\`${language}\n${commands}\`\`\`\n\n\`\`\`text\n${output}\n\`\`\`\n`;
+  const shown = output === "" ? "" : `\n\`\`\`text\n${output}\n\`\`\`\n`;
+  return `## ${title}: ${seconds.toFixed(1)} s\n\n\`\`\`${language}\n${commands}\`\`\`\n${shown}`;
 }
 
 /** npm repeats the command that it runs. */

@@ -101,6 +101,89 @@ describeInBrowser("the frame of Studio", () => {
     await page.close();
   });
 
+  test("keeps the viewed caller when the page is loaded again, for this project and tab, until viewing is stopped", async () => {
+    const page = await studio.open("/studio");
+    const isViewing = () => page.getByText("Viewing as authenticated").isVisible();
+    const reload = async () => {
+      await page.reload();
+      await page.locator(".frame").waitFor();
+    };
+    await page.getByRole("button", { name: "View as…" }).click();
+    await page.getByRole("region", { name: "Roles" }).getByRole("button", { name: "authenticated" }).click();
+    await page.getByText("Viewing as authenticated").waitFor();
+    await reload();
+    expect(await isViewing()).toBe(true);
+    const stored = await page.evaluate<Record<string, string>>("({ ...localStorage })");
+    const [[key, choice]] = Object.entries(stored).filter(([name]) => name.startsWith("studio.view-as.")) as [
+      [string, string],
+    ];
+    expect(JSON.parse(choice)).toEqual({ subject: { role: "authenticated" }, label: "authenticated" });
+    // Another project at the same address has another key.
+    await page.evaluate(
+      `localStorage.setItem("studio.view-as.other", localStorage.getItem("${key}")); localStorage.removeItem("${key}"); sessionStorage.clear()`,
+    );
+    await reload();
+    expect(await isViewing()).toBe(false);
+    // Another tab has viewed as the role since: this one goes on as before, and a new one takes it over.
+    await page.evaluate(`localStorage.setItem("${key}", localStorage.getItem("studio.view-as.other"))`);
+    await reload();
+    expect(await isViewing()).toBe(false);
+    await page.evaluate("sessionStorage.clear()");
+    await reload();
+    expect(await isViewing()).toBe(true);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await reload();
+    expect(await isViewing()).toBe(false);
+    await page.close();
+  });
+
+  test("forgets the viewed user when the user is gone, and repeats nothing as the administrator", async () => {
+    const addUser = (name: string) =>
+      studio.sql(`select auth.add_account('${name}', '${name}@example.org', 'authenticated', null, null)`);
+    const deleteUser = (name: string) =>
+      studio.sql(`select auth.delete_account(auth.find_user('${name}@example.org'), false, null)`);
+    const page = await studio.open("/studio/tables/public/articles");
+    const choose = async (name: string) => {
+      await page.getByRole("button", { name: "View as…" }).click();
+      await page.getByRole("button", { name: `${name}@example.org` }).click();
+      await page.getByText(`Viewing as ${name}@example.org (authenticated)`).waitFor();
+    };
+    await addUser("gone");
+    await choose("gone");
+    await page.goto("about:blank");
+    await deleteUser("gone");
+    await page.goto(`${studio.service.url}/studio/tables/public/articles`);
+    await page.getByText("Viewing as gone@example.org has ended: User not found.").waitFor();
+    expect(await page.locator(".view-as-bar").count()).toBe(0);
+    await page.reload();
+    await page.getByText("Acting as").waitFor();
+    expect(await page.getByText("has ended").count()).toBe(0);
+
+    await addUser("late");
+    await choose("late");
+    await deleteUser("late");
+    const refused = await page.evaluate(
+      async (module) => {
+        const { request } = await import(module);
+        for (;;) {
+          try {
+            await request("/rest/v1/articles", { method: "POST", body: { title: "Not mine", content: "x" } });
+          } catch (error) {
+            if ((error as { status: number }).status === 401) return true;
+          }
+        }
+      },
+      await modulePath(page, "api/client.ts"),
+    );
+    expect(refused).toBe(true);
+    await page.getByText(/Viewing as late@example.org has ended/).waitFor();
+    const writers = studio.requests
+      .filter(({ method, url }) => method === "POST" && url.endsWith("/rest/v1/articles"))
+      .map(({ headers }) => JSON.parse(Buffer.from(headers.apikey!.split(".")[1]!, "base64url").toString()).role);
+    expect(new Set(writers)).toEqual(new Set(["authenticated"]));
+    await page.close();
+  });
+
   test("does not lead to GraphiQL where the service has none", async () => {
     const page = await studio.open("/studio");
     await page.getByRole("button", { name: "APIs" }).click();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { useFixture, useFolder } from "../fixture.ts";
-import { expectAccessibleLayouts } from "../page-layouts.ts";
+import { expectAccessible, expectAccessibleLayouts } from "../page-layouts.ts";
 import { until } from "../until.ts";
 import { describeInBrowser, openStudio } from "./studio.ts";
 
@@ -67,6 +67,18 @@ describeInBrowser("the forms of the schema, without npm run dev", () => {
     await press(page, "Review");
     await dialogOf(page).getByText("Dry run: it succeeds").waitFor();
     await dialogOf(page).getByText("npm run dev, or copy the SQL").waitFor();
+    await dialogOf(page)
+      .getByText(/current\/0020-create-table-things\.sql$/)
+      .waitFor();
+    const download = page.waitForEvent("download");
+    await press(page, "Save the file");
+    const saved = await download;
+    expect(saved.suggestedFilename()).toBe("0020-create-table-things.sql");
+    expect(await readFile(await saved.path(), "utf8")).toMatch(
+      /^create table if not exists "public"\."things" \(.*;\n$/s,
+    );
+    expect(await readdir(join(folder, "current"))).toEqual(["0010-other.sql"]);
+    await expectAccessible(page);
     expect(await dialogOf(page).getByRole("button", { name: "Run", exact: true }).isDisabled()).toBe(true);
     expect(await studio.sql("select to_regclass('public.things') as things")).toEqual([{ things: null }]);
     await studio.close();

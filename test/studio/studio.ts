@@ -69,7 +69,7 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
   const context = await browser.newContext();
   const observed = new ObservedPages(service.url, await readDocumentedRoutes(service.url));
   const open: OpenStudio["open"] = async (at, view = {}) => {
-    const page = await newPage(context, service.url);
+    const page = await newPage(context);
     await page.setViewportSize({ width: view.width ?? 1300, height: 900 });
     await page.emulateMedia({ colorScheme: view.scheme ?? "light" });
     // Copies of databases take long on a machine that runs other tests.
@@ -101,12 +101,18 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
   };
 }
 
-/** A page that finds nothing that others have stored. Pages share the files of Studio, of which the first loads a hundred. */
-async function newPage(context: BrowserContext, origin: string): Promise<Page> {
+/**
+ * A page that finds nothing that others have stored. Pages share the files of Studio, of which the first loads a hundred. The name of a window
+ * lasts as long as its tab: DevTools would also clear what the other tabs have stored for themselves.
+ */
+async function newPage(context: BrowserContext): Promise<Page> {
+  await context.clearCookies();
   const page = await context.newPage();
-  const session = await context.newCDPSession(page);
-  await session.send("Storage.clearDataForOrigin", { origin, storageTypes: "cookies,local_storage" });
-  await session.detach();
+  await page.addInitScript(`
+    if (location.protocol.startsWith("http") && window.name !== "studio") {
+      localStorage.clear();
+      window.name = "studio";
+    }`);
   return page;
 }
 

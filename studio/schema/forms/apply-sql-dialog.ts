@@ -8,6 +8,7 @@ import { CopyButton } from "../../components/code-block.ts";
 import { CodeEditor, type CodeProblem } from "../../components/code-editor.ts";
 import { Dialog } from "../../components/dialog.ts";
 import { Notice } from "../../components/notice.ts";
+import { saveFile } from "../../components/save-file.ts";
 import { showToast } from "../../components/toast.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
@@ -34,7 +35,7 @@ const words = texts.schemaForms;
 export function ApplySqlDialog(props: ApplySqlDialogProps) {
   const { title, sql: proposed, name, counted, onClose, onApplied, onBack } = props;
   const [sql, setSql] = useState(proposed);
-  const state = useLoaded(readMigrationState, []);
+  const state = useLoaded((signal) => readMigrationState(name, signal), [name]);
   const { work, trySql, apply } = useSqlChange({ sql, name, counted }, (change) => {
     onApplied?.(change);
     onClose();
@@ -54,7 +55,7 @@ export function ApplySqlDialog(props: ApplySqlDialogProps) {
   return html`
     <${Dialog} title=${title} size="wide" onClose=${onClose} actions=${actions}>
       ${state.error && html`<${Notice} kind="error" error=${state.error} />`}
-      ${state.value && html`<${ModeNotice} state=${state.value} />`}
+      ${state.value && html`<${ModeNotice} state=${state.value} sql=${sql} />`}
       <${SqlField} sql=${sql} fault=${work.fault} onInput=${setSql} onTry=${trySql} />
       ${work.error && html`<${Notice} kind="error" error=${work.error} />`}
       ${work.fault && html`<${FaultNotice} fault=${work.fault} />`}
@@ -100,13 +101,28 @@ function useSqlChange({ sql, name, counted }: SqlChange, onApplied: (change: App
   return { work, trySql, apply };
 }
 
-function ModeNotice({ state: { mode, reason, how } }: { readonly state: MigrationStatus }) {
+function ModeNotice({ state, sql }: { readonly state: MigrationStatus; readonly sql: string }) {
+  const { mode, reason, how, new_file: file } = state;
   return html`
     <${Notice} kind=${mode === "off" ? "warning" : "info"}>
       <p>${reason}</p>
       ${how && html`<p>${how}</p>`}
+      ${mode === "off" && file !== null && html`<${MigrationFile} file=${file} sql=${sql} />`}
       ${mode === "current" && html`<p class="quiet">${words.runAgain}</p>`}
     <//>
+  `;
+}
+
+/** Offers the SQL as the file that it would become where the service writes migrations. */
+function MigrationFile({ file, sql }: { readonly file: string; readonly sql: string }) {
+  const text = `${sql.trim()}\n`;
+  const save = () => saveFile(file.slice(file.lastIndexOf("/") + 1), new Blob([text], { type: "application/sql" }));
+  return html`
+    <p>${words.migrationFile} <code>${file}</code></p>
+    <div class="row">
+      <${CopyButton} text=${text} label=${words.copyFile} />
+      <${Button} size="small" icon="download" onClick=${save}>${words.saveFile}<//>
+    </div>
   `;
 }
 

@@ -18,7 +18,8 @@ export type CellEditorProps = {
   readonly isSaving: boolean;
   readonly onCommit: (value: string | null, move: CellMove) => void;
   readonly onCancel: () => void;
-  /** Shows the rows of the table that the column refers to; null if it refers to none. */
+  readonly pickLabel: string | undefined;
+  /** Shows the rows or users that the column refers to; null if it refers to none. */
   readonly onPick: ((value: string | null) => void) | null;
   readonly onEdit: () => void;
 };
@@ -61,7 +62,7 @@ export function CellEditor(props: CellEditorProps) {
       <${ValueInput} column=${column} value=${value} onChange=${change} attributes=${attributes} isFocused />
       ${
         onPick &&
-        html`<${IconButton} icon="search" size="small" label=${texts.editing.pickRow(column.name)} onClick=${() => onPick(value)} />`
+        html`<${IconButton} icon="search" size="small" label=${props.pickLabel} onClick=${() => onPick(value)} />`
       }
       ${error && html`<${CellError} error=${error} why=${props.why} />`}
     </div>

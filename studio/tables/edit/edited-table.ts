@@ -19,7 +19,7 @@ export type EditedTable = Pick<
   /** The columns that the caller may read. */
   readonly columns: readonly EditedColumn[];
   readonly foreign_keys: readonly EditedForeignKey[];
-  readonly constraints: readonly Pick<DescribedConstraint, "name" | "kind" | "columns" | "definition">[];
+  readonly constraints: readonly Pick<DescribedConstraint, "name" | "kind" | "columns" | "definition" | "comment">[];
 };
 
 /** False for generated columns, and for identities that are always generated. */

@@ -15,10 +15,13 @@ export function columnsOfError(table: EditedTable, error: RowError, values: RowV
   return Object.keys(values).filter((name) => isRefusedValue(columnOf(table, name), values[name] ?? null, error));
 }
 
-/** Returns the definition of the constraint that an error names. */
-export function constraintOfError({ constraints }: EditedTable, { message }: RowError): string | null {
+/** Returns the constraint or foreign key that an error names. */
+export function findViolated<Named extends { readonly name: string }>(
+  constraints: readonly Named[],
+  { message }: RowError,
+): Named | undefined {
   const name = constraintName(message);
-  return constraints.find((constraint) => constraint.name === name)?.definition ?? null;
+  return constraints.find((constraint) => constraint.name === name);
 }
 
 function columnsNamed(table: EditedTable, { code, message, details }: RowError): readonly string[] {

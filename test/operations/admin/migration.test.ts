@@ -56,8 +56,13 @@ describe("under npm run dev", () => {
     expect(served.status).toBe(403);
     expect((await fetch(`${program.url}/api/v1/notes`)).status).toBe(200);
     const state = await ask(program.url, null);
-    expect(state.body).toMatchObject({ mode: "current", how: null, committed: [], pending: [] });
+    expect(state.body).toMatchObject({ mode: "current", how: null, committed: [], pending: [], new_file: null });
     expect(state.body.files.join()).toContain("0010-create-table-notes.sql");
+    const named = await fetch(`${program.url}/admin/v1/migration?name=add%20tags`, {
+      headers: { authorization: `Bearer ${ADMINISTRATOR}` },
+    });
+    expect(await named.json()).toMatchObject({ new_file: expect.stringMatching(/current\/0020-add-tags\.sql$/) });
+    expect(await files()).toEqual(["0010-create-table-notes.sql"]);
   });
 
   test("SQL that fails leaves no file, and the error has its place", async () => {

@@ -31,7 +31,10 @@ describe("POST /admin/v1/session for administrators", () => {
       expires_at: claims.exp,
       role: "admin",
       user: { id: operated.adminId, email: ADMIN_EMAIL, name: "Root" },
-      studio: { mode: "administrators", sql: false, migrations: "off", development: true, graphiql: true },
+      studio: {
+        ...{ mode: "administrators", sql: false, migrations: "off", development: true, graphiql: true },
+        project: expect.stringMatching(/^[0-9a-f]{16}$/),
+      },
     });
     const users = await operated.send("/auth/v1/admin/users", { token, headers: { apikey: token } });
     expect(users.body.users.map(({ email }: { email: string }) => email)).toContain(USER_EMAIL);

@@ -20,6 +20,7 @@ const FUNCTIONS = `
   create function shop.own(shop.orders) returns int language sql set search_path = '' as 'select $1.id';`;
 
 const database = useDatabase({ template: "empty", sql: FUNCTIONS });
+const migrated = useDatabase({ template: "platform" });
 
 test("functions with a standard body that take or return rows are found, and replaced by ones that do the same", async () => {
   await withClient(database.ownerUrl, async (client) => {
@@ -50,5 +51,17 @@ test("functions with a standard body that take or return rows are found, and rep
     ]);
     const kept = await client.query("select prosecdef from pg_proc where proname = 'all_orders'");
     expect(kept.rows).toEqual([{ prosecdef: true }]);
+  });
+});
+
+test("functions of the service on its own tables are not found, but those of a project on them are", async () => {
+  await withClient(migrated.ownerUrl, async (client) => {
+    const standard = `select from pg_proc join pg_namespace as schema on schema.oid = pronamespace
+      where nspname = 'auth' and prosqlbody is not null and proname in ('find_oauth_session', 'list_oauth_grants')`;
+    expect((await client.query(standard)).rowCount).toBe(2);
+    expect(await readRowFunctionFindings(client)).toEqual([]);
+    await client.query("create function public.label(auth.users) returns text language sql return ($1).email");
+    const findings = await readRowFunctionFindings(client);
+    expect(findings.map(({ problem }) => problem.split(" takes")[0])).toEqual(['"public"."label"(auth.users)']);
   });
 });

@@ -6,7 +6,8 @@ import { type CommandResult, runCommand } from "./run-command.ts";
 const database = useDatabase();
 
 const PRODUCTION = { NODE_ENV: "production", PUBLIC_URL: "https://content.example.org" };
-const doctor = () => runCommand("doctor", [], database, PRODUCTION);
+const doctor = (...options: readonly string[]) => runCommand("doctor", options, database, PRODUCTION);
+const lastLine = (text: string) => text.trimEnd().split("\n").at(-1);
 
 const PROBLEMS = `
   create table public.plans (id int primary key);
@@ -20,10 +21,12 @@ const PROBLEMS = `
   grant select on public."ARTICLES" to anon`;
 
 describe("npm run doctor", () => {
-  test("finds no danger in a migrated database", async () => {
+  test("finds no danger in a migrated database, and with --strict fails for advice", async () => {
     const { code, stdout, stderr } = await doctor();
     expect([code, stdout]).toEqual([0, expect.not.stringContaining("GraphQL is served without")]);
     expect(stderr).toBe("");
+    expect(lastLine(stdout)).toMatch(/^\d+ pieces? of advice$/);
+    expect((await doctor("--strict")).code).toBe(3);
   });
 });
 
@@ -34,9 +37,26 @@ describe("npm run doctor, in a database with problems,", () => {
     found = await doctor();
   });
 
+  test("prints JSON with the numbers of findings, and the SQL for a migration", async () => {
+    const { stdout, code } = await doctor("--json");
+    const { findings, summary } = JSON.parse(stdout);
+    expect(findings).toContainEqual({
+      kind: "danger",
+      problem: expect.stringContaining('Every row of "public"."plans" is accessible'),
+      fix: 'alter table "public"."plans" enable row level security;',
+      sql: 'alter table "public"."plans" enable row level security;',
+    });
+    const count = (wanted: string) => findings.filter(({ kind }: { kind: string }) => kind === wanted).length;
+    expect(summary).toEqual({ errors: count("danger"), advice: count("advice"), slow: count("slow") });
+    expect(summary.errors).toBeGreaterThan(0);
+    expect(code).toBe(1);
+    expect((await doctor("--names", "--json")).code).toBe(2);
+  });
+
   test("fails for a table without row-level security", () => {
-    expect(found.stdout).toContain('danger  Every row of "public"."plans" is accessible');
+    expect(found.stdout).toContain('error   Every row of "public"."plans" is accessible');
     expect(found.stdout).toContain('alter table "public"."plans" enable row level security;');
+    expect(lastLine(found.stdout)).toMatch(/^\d+ errors?, \d+ pieces? of advice(, |$)/);
     expect(found.code).toBe(1);
   });
 

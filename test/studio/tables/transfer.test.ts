@@ -34,7 +34,15 @@ const items = table(
     column("seen", "boolean", { default: "false" }),
   ],
   {
-    constraints: [{ name: "items_price_check", kind: "check", columns: ["price"], definition: "CHECK (price < 1000)" }],
+    constraints: [
+      {
+        name: "items_price_check",
+        kind: "check",
+        columns: ["price"],
+        definition: "CHECK (price < 1000)",
+        comment: null,
+      },
+    ],
   },
 );
 const races = table("races", [

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { TableRow } from "../../../../studio/api/rest-query.ts";
 import { countAffected, findCascade, isRestricted } from "../../../../studio/tables/edit/cascade.ts";
-import { columnsOfError, constraintOfError, type RowError } from "../../../../studio/tables/edit/field-errors.ts";
+import { columnsOfError, findViolated, type RowError } from "../../../../studio/tables/edit/field-errors.ts";
 import {
   deleteRows,
   insertRow,
@@ -11,6 +11,7 @@ import {
 } from "../../../../studio/tables/edit/row-changes.ts";
 import { deleteRequests, type RowValues, updateRequest } from "../../../../studio/tables/edit/row-requests.ts";
 import { undoChange } from "../../../../studio/tables/edit/undo.ts";
+import { errorText } from "../../../../studio/tables/edit/value-texts.ts";
 import { useFixture } from "../../../fixture.ts";
 import { openRealtimeFixture } from "../../../realtime/service.ts";
 import { until } from "../../../until.ts";
@@ -58,7 +59,15 @@ const films = table(
     column("shout", "text", { generated: { kind: "stored", expression: "upper(title)" } }),
   ],
   {
-    constraints: [{ name: "films_title_check", kind: "check", columns: ["title"], definition: "CHECK (title <> '')" }],
+    constraints: [
+      {
+        name: "films_title_check",
+        kind: "check",
+        columns: ["title"],
+        definition: "CHECK (title <> '')",
+        comment: null,
+      },
+    ],
   },
 );
 const reviews = table("reviews", [column("id", "integer"), column("film", "bigint"), column("body", "text")], {
@@ -382,6 +391,27 @@ describe("an error of the service", () => {
 
   test("about a check comes with its definition", async () => {
     const error = await errorOf(insertFilm({ title: "" }));
-    expect(constraintOfError(films, error)).toBe("CHECK (title <> '')");
+    expect(findViolated(films.constraints, error)?.definition).toBe("CHECK (title <> '')");
+  });
+
+  test.each<[RowValues, RegExp]>([
+    [{ title: null }, /^A value is required\.$/],
+    [{ title: "" }, /^This value is not allowed\. \(.* · CHECK \(title <> ''\)\)$/],
+    [{ title: "x".repeat(21) }, /^This value is too long for the column\. \(/],
+    [{ id: "1" }, /^Another row has this value\. Enter a value that no other row has\. \(.*Key \(id\)=\(1\)/],
+    [{ mood: "sad" }, /^This is not a value of the column’s type\. \(/],
+    [{ price: "1e25" }, /^This value is out of the range of the column’s type\. \(/],
+  ])("about %j says what to do, before the message of Postgres", async (values, text) => {
+    await insertFilm();
+    const error = await errorOf(insertRow(changer, { id: "2", title: "B", ...values }));
+    expect(errorText(films, error)).toMatch(text);
+  });
+
+  test("about a check has the comment on the constraint, and one about a reference the table", async () => {
+    const constraints = films.constraints.map((constraint) => ({ ...constraint, comment: "Give a title." }));
+    const unnamed = await errorOf(insertFilm({ title: "" }));
+    expect(errorText({ ...films, constraints }, unnamed)).toMatch(/^Give a title\. \(/);
+    const unknown = await errorOf(insertRow(changerOf(reviews), { id: "1", film: "77" }));
+    expect(errorText(reviews, unknown)).toMatch(/^There is no such row in films\. Choose one that exists\. \(/);
   });
 });
