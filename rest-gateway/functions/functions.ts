@@ -181,7 +181,7 @@ function checkFunctions(sources: readonly FunctionSource[]): Promise<readonly Fu
   const worker = new Worker(CHECK_PROGRAM, {
     workerData: functions,
     env: {},
-    execArgv: ["--experimental-vm-modules"],
+    execArgv: ["--experimental-vm-modules", "--experimental-import-meta-resolve"],
     stdout: true,
     stderr: true,
   });
