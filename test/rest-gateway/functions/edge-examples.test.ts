@@ -89,6 +89,14 @@ const FILES: Readonly<Record<string, string>> = {
       }
     }
     export class Router {}`,
+  "static-file/page.html": "<h1>Static</h1>",
+  "static-file/index.ts": `
+    const page = await Deno.readTextFile(new URL("./page.html", import.meta.url))
+    Deno.serve(async () => {
+      const same = await Deno.readTextFile(import.meta.dirname + "/page.html")
+      EdgeRuntime.waitUntil(new Promise((done) => setTimeout(done, 50)).then(() => console.log("after the response")))
+      return new Response(page + same, { headers: { "Content-Type": "text/html" } })
+    })`,
   "fails-later/index.ts": `
     Deno.serve(() => new Response("never"));
     throw new Error("a mistake below serve");`,
@@ -196,6 +204,12 @@ test("postgres-on-the-edge reads rows as the owner of the database", async () =>
 
 test("an application of oak listens by the function", async () => {
   expect((await call("oak-server/a")).text).toBe("Oak at /oak-server/a tcp false");
+});
+
+test("a function reads files beside it, and works after its response", async () => {
+  expect((await call("static-file")).text).toBe("<h1>Static</h1><h1>Static</h1>");
+  await until(async () => (await linesOf("static-file")).length > 0);
+  expect(await linesOf("static-file")).toEqual(["after the response"]);
 });
 
 test("a function whose module fails after serve does not start", async () => {
