@@ -18,7 +18,11 @@ type ClientOptions = {
   readonly password?: string;
   readonly database?: string;
   readonly applicationName?: string;
-  readonly tls?: { readonly enforce?: boolean; readonly caCertificates?: readonly string[] };
+  readonly tls?: {
+    readonly enabled?: boolean;
+    readonly enforce?: boolean;
+    readonly caCertificates?: readonly string[];
+  };
 };
 type QueryResult<Row> = {
   readonly rows: Row[];
@@ -38,7 +42,7 @@ const types = {
     (format !== "binary" && PARSERS.get(oid)) || pg.types.getTypeParser(oid, format),
 } as pg.CustomTypesConfig;
 
-/** TLS is used where `sslmode` of the URL, or `tls.enforce`, requires it. */
+/** TLS is used where `sslmode` of the URL, `tls.enforce` or `tls.caCertificates` requires it. */
 function toConfig(options: ClientOptions | string | undefined): pg.ClientConfig {
   if (typeof options === "string") return { connectionString: options, types };
   const { hostname, port, user, password, database, applicationName, tls } = options ?? {};
@@ -50,8 +54,14 @@ function toConfig(options: ClientOptions | string | undefined): pg.ClientConfig 
     ...(password !== undefined && { password }),
     ...(database !== undefined && { database }),
     ...(applicationName !== undefined && { application_name: applicationName }),
-    ...(tls?.enforce && { ssl: tls.caCertificates ? { ca: [...tls.caCertificates] } : true }),
+    ...(tls && { ssl: toTls(tls) }),
   };
+}
+
+function toTls({ enabled, enforce, caCertificates = [] }: NonNullable<ClientOptions["tls"]>): pg.ClientConfig["ssl"] {
+  if (enabled === false) return false;
+  if (caCertificates.length > 0) return { ca: [...caCertificates] };
+  return enforce === true;
 }
 
 /** Converts a text, a template or options, and their arguments, to a text with numbered parameters. */
@@ -226,6 +236,7 @@ export class PoolClient extends Queryable {
 export class Pool {
   readonly #pool: pg.Pool;
   readonly #size: number;
+  readonly #clients = new WeakMap<pg.PoolClient, PoolClient>();
 
   constructor(options: ClientOptions | string | undefined, size: number, _lazy = false) {
     this.#size = size;
@@ -243,7 +254,10 @@ export class Pool {
   }
 
   async connect(): Promise<PoolClient> {
-    return new PoolClient(await this.#pool.connect());
+    const connection = await this.#pool.connect();
+    const client = this.#clients.get(connection) ?? new PoolClient(connection);
+    this.#clients.set(connection, client);
+    return client;
   }
 
   async end(): Promise<void> {

@@ -28,6 +28,8 @@ describe("a pool", () => {
     expect((await connection.queryObject({ text, args, fields: ["a", "b"] })).rows).toEqual([{ a: 1n, b: "cat" }]);
     expect((await connection.queryArray`select id from animals order by id`).rows).toEqual([[1n], [2n]]);
     connection.release();
+    expect(await pool.connect()).toBe(connection);
+    connection.release();
     expect([pool.available, pool.size]).toEqual([1, 2]);
   });
 
@@ -84,4 +86,24 @@ test("a client connects by options", async () => {
   await client.connect();
   expect((await client.queryArray("select current_setting('application_name')")).rows).toEqual([["edge"]]);
   await client.end();
+});
+
+test.each([
+  [{}, true],
+  [{ enforce: false }, true],
+  [{ enforce: true }, false],
+  [{ caCertificates: ["a certificate"] }, false],
+  [{ caCertificates: ["a certificate"], enabled: false }, true],
+])("a client with the options of TLS %j connects to a server without TLS: %s", async (tls, connects) => {
+  const { host, port, user, database: name } = new pg.Client(database.ownerUrl);
+  const client = new Client({ hostname: host, port, database: name!, user: user!, tls });
+  const outcome = await client.connect().then(
+    () => true,
+    (error: Error) => {
+      if (/does not support SSL/.test(error.message)) return false;
+      throw error;
+    },
+  );
+  expect(outcome).toBe(connects);
+  if (outcome) await client.end();
 });
