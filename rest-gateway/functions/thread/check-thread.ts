@@ -35,12 +35,16 @@ function checkFunction({ name, entry, importMap }: ThreadData): readonly Problem
             () => importsOf(source, file),
             (m) => addProblem("error", m),
           ) ?? []);
+    const check = (specifier: string, level: LogLevel) => {
+      const { next, problem } = followImport(resolveImport(specifier, importMap), url!, entry);
+      if (problem !== null) addProblem(level, `${locate(url!, specifier)}: ${problem}`);
+      return next;
+    };
     for (const specifier of imports) {
-      const target = resolveImport(specifier, importMap);
-      const { next, problem } = followImport(target, url, entry);
+      const next = check(specifier, "error");
       if (next !== null) waiting.push(next);
-      if (problem !== null) addProblem("error", `${locate(url, specifier)}: ${problem}`);
     }
+    for (const specifier of lazyImportsOf(source ?? "")) check(specifier, "warn");
     for (const text of missingMembers(source ?? "", file)) addProblem("warn", text);
   }
   return problems;
@@ -63,6 +67,11 @@ function importsOf(source: string, file: string): readonly string[] {
     const { message, stack = "" } = error as Error;
     throw new Error(`${stack.split("\n", 1)[0]}: ${message}`);
   }
+}
+
+/** Returns the texts in calls of `import()`. They are only warned of, because the text may be a comment, or the call may never happen. */
+function lazyImportsOf(source: string): readonly string[] {
+  return [...source.matchAll(/(?<![\w.$])import\(\s*(["'])([^"'\n]+)\1\s*\)/g)].map(([, , specifier]) => specifier!);
 }
 
 /** Returns the file of the function that is imported, or the reason why the import fails. */

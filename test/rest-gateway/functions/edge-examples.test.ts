@@ -108,7 +108,8 @@ const FILES: Readonly<Record<string, string>> = {
     import { join } from "jsr:@std/path@1/join";
     import { SMTPClient } from "https://deno.land/x/denomailer@1.6.0/mod.ts";
     import Stripe from "https://esm.sh/stripe@12.4.1?target=deno";
-    Deno.serve(() => new Response(join(SMTPClient, Stripe)));`,
+    const lazily = () => import("npm:openai@4");
+    Deno.serve(() => new Response(join(SMTPClient, Stripe, lazily)));`,
 };
 
 const { publishable } = makeProjectKeys(
@@ -147,13 +148,14 @@ const linesOf = async (name: string) =>
 
 // The first test reads what is reported before any request of a function.
 test("what cannot be imported is named before the first request, with the command and the line that help", async () => {
-  await until(async () => (await linesOf("unknown")).length >= 3 && (await linesOf("old-client")).length >= 2);
+  await until(async () => (await linesOf("unknown")).length >= 4 && (await linesOf("old-client")).length >= 2);
   expect(await linesOf("unknown")).toEqual([
     expect.stringMatching(/unknown\/index\.ts:2: the package @std\/path is not installed: npx jsr add @std\/path@1$/),
     expect.stringMatching(
       /unknown\/index\.ts:3: nothing is loaded .* to "imports" of deno\.json: "https:\/\/deno\.land\/x\/denomailer@1\.6\.0\/mod\.ts": "npm:<package>"$/,
     ),
     expect.stringMatching(/unknown\/index\.ts:4: the package stripe is not installed: npm install stripe@12\.4\.1$/),
+    expect.stringMatching(/unknown\/index\.ts:5: the package openai is not installed: npm install openai@4$/),
   ]);
   expect(await linesOf("old-client")).toEqual([
     expect.stringMatching(
