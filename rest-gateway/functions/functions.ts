@@ -40,10 +40,12 @@ type FunctionsSettings = Pick<
   | "nodeEnv"
 >;
 
+type Environment = Readonly<Record<string, string>>;
+
 type FunctionsOptions = {
   readonly config: FunctionsSettings;
-  /** Returns `SUPABASE_URL` and similar variables when a thread starts. */
-  readonly environment: () => Readonly<Record<string, string>>;
+  /** Returns `SUPABASE_URL` and similar variables, the same object until one changes. */
+  readonly environment: () => Environment;
   readonly log: Pick<Logger, "debug" | "info" | "warn" | "error">;
   readonly idleMs?: number;
 };
@@ -66,6 +68,8 @@ export class Functions {
   readonly #threads: ThreadPool;
   readonly #sweep: NodeJS.Timeout;
   readonly #stopWatching: () => void;
+  /** The environment of the threads that accept requests; null before the first one. */
+  #environment: Environment | null = null;
   #isClosed = false;
 
   constructor(folder: string, options: FunctionsOptions) {
@@ -92,6 +96,7 @@ export class Functions {
   }
 
   call(source: FunctionSource, request: FunctionRequest): Promise<GatewayResponse<ResponseBody>> {
+    this.#replaceStaleThreads();
     return this.#threads.call(source, request);
   }
 
@@ -113,6 +118,13 @@ export class Functions {
     clearInterval(this.#sweep);
     this.#stopWatching();
     await this.#threads.close();
+  }
+
+  /** A thread that is never idle would otherwise keep keys that are no longer, or not yet, valid. */
+  #replaceStaleThreads(): void {
+    const environment = this.#options.environment();
+    if (this.#environment !== null && environment !== this.#environment) this.#threads.retireAll();
+    this.#environment = environment;
   }
 
   #startThread(source: FunctionSource, events: ThreadEvents): FunctionThread {
@@ -181,7 +193,7 @@ function checkFunctions(sources: readonly FunctionSource[]): Promise<readonly Fu
   const worker = new Worker(CHECK_PROGRAM, {
     workerData: functions,
     env: {},
-    execArgv: ["--experimental-vm-modules"],
+    execArgv: ["--experimental-vm-modules", "--experimental-import-meta-resolve"],
     stdout: true,
     stderr: true,
   });

@@ -3,6 +3,7 @@ import {
   type IssuingKeys,
   makeProjectKeys,
   makeRoleKey,
+  type RemoteKeySet,
   SERVICE_ROLE,
   type TokenKeys,
   toVerifyingKeySet,
@@ -43,24 +44,50 @@ type FunctionEnvironmentOptions = {
 
 type CurrentState = {
   readonly siteUrl: string | null;
-  readonly identification: { readonly keys: TokenKeys };
+  readonly identification: { readonly keys: TokenKeys; readonly remoteKeys: Pick<RemoteKeySet, "current"> | null };
 };
 
-/** The variables that functions read with `Deno.env` besides their secrets, like on Supabase. The keys are missing if no setting can sign them. */
-export function functionEnvironment(
+type Environment = Readonly<Record<string, string>>;
+
+/**
+ * Returns a function that returns the variables that functions read with `Deno.env` besides their secrets, like on Supabase. It
+ * returns the same object until a setting or a key changes.
+ */
+export function makeFunctionEnvironment(
   { postgres, settings }: FunctionEnvironmentOptions,
-  { siteUrl, identification: { keys } }: CurrentState,
-): Readonly<Record<string, string>> {
-  const config = settings.current();
-  return {
-    SUPABASE_URL: siteUrl ?? "",
-    ...(canIssueTokens(keys) && keysForFunctions(keys, config)),
-    // If another issuer signs users in, its keys verify their tokens.
-    ...(config.jwtKeySetUrl === null
-      ? { SUPABASE_JWKS: JSON.stringify({ keys: toVerifyingKeySet(keys) }) }
-      : { SUPABASE_JWKS_URL: config.jwtKeySetUrl }),
-    SUPABASE_DB_URL: postgres.clientUrl,
+  state: CurrentState,
+): () => Environment {
+  let sources: readonly unknown[] = [];
+  let environment: Environment = {};
+  return () => {
+    const { siteUrl, identification } = state;
+    const config = settings.current();
+    const remoteKeys = identification.remoteKeys?.current() ?? null;
+    const current = [siteUrl, config, identification, remoteKeys];
+    if (!current.every((source, index) => source === sources[index])) {
+      environment = {
+        SUPABASE_URL: siteUrl ?? "",
+        // Without a key that signs, there are no keys of clients.
+        ...(canIssueTokens(identification.keys) && keysForFunctions(identification.keys, config)),
+        ...verifyingKeys(identification.keys, remoteKeys, config),
+        SUPABASE_DB_URL: postgres.clientUrl,
+      };
+      sources = current;
+    }
+    return environment;
   };
+}
+
+/** Returns the keys that verify tokens; their address if they are all those of another issuer, which libraries then fetch themselves. */
+function verifyingKeys(
+  keys: TokenKeys,
+  remoteKeys: TokenKeys["verifying"] | null,
+  { jwtKeySetUrl }: Config,
+): Environment {
+  const { verifying } = keys;
+  if (jwtKeySetUrl !== null && verifying.length === 0) return { SUPABASE_JWKS_URL: jwtKeySetUrl };
+  const all = { ...keys, verifying: [...verifying, ...(remoteKeys ?? [])] };
+  return { SUPABASE_JWKS: JSON.stringify({ keys: toVerifyingKeySet(all) }) };
 }
 
 function keysForFunctions(keys: IssuingKeys, config: Config): Readonly<Record<string, string>> {

@@ -60,7 +60,7 @@ import type { ExtendServer } from "#rest-gateway/mcp";
 import { makeQueueTask, type QueueTask } from "#rest-gateway/pipeline";
 import { defaultVersion, makeVersionReader } from "#rest-gateway/resource";
 import { warnOfDisplacedTables } from "#rest-gateway/resource/collections";
-import { functionEnvironment, openAgentServices } from "./extension-services.ts";
+import { makeFunctionEnvironment, openAgentServices } from "./extension-services.ts";
 import type { MetricsDependencies } from "./metrics.ts";
 import { makeServiceHealth, openOperations, type WorkersState } from "./operations.ts";
 import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";
@@ -188,7 +188,7 @@ async function openWork(
   const schedules = canQueueTasks && config.runsSchedules ? await openSchedules(core) : null;
   const webhooks = await startWebhooks(core);
   opened.defer(() => webhooks?.close(0));
-  const functions = openFunctions({ config, environment: () => functionEnvironment(core, state), log });
+  const functions = openFunctions({ config, environment: makeFunctionEnvironment(core, state), log });
   opened.defer(() => functions?.close());
   const functionsUrl = () => (functions && state.siteUrl ? state.siteUrl + FUNCTIONS_PREFIX : null);
   const supabaseJobs = await startSupabaseJobs({ ...core, url: postgres.directUrl, functionsUrl });

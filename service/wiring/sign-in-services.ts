@@ -35,6 +35,8 @@ const ONE_HOUR = 3600;
 /** Authentication and accounts, with the current settings. */
 export type SignInServices = {
   readonly keys: TokenKeys;
+  /** The keys of another issuer; null if there is none. */
+  readonly remoteKeys: RemoteKeySet | null;
   readonly authenticator: Authenticator;
   /** The signers of signed addresses. */
   readonly signers: Signers;
@@ -95,6 +97,7 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
     const readers = accounts ? [makeSessionReader(accounts.sessions), makePasswordReader(accounts)] : [];
     return {
       keys,
+      remoteKeys,
       accounts,
       federation,
       signers: makeSigners({ asOwner, keys, remoteKeys, config, log }),

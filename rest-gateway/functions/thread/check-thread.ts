@@ -1,14 +1,12 @@
 import { existsSync } from "node:fs";
-import { createRequire, isBuiltin } from "node:module";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import vm from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
 import { MISSING_MEMBERS } from "./deno-namespace.ts";
 import { locate, readFunctionSource } from "./function-source.ts";
 import type { LogLevel, ThreadData } from "./messages.ts";
-import { explainMissingPackage, isPackage, packageOf } from "./module-hooks.ts";
-import { resolveImport } from "./resolve-import.ts";
+import { explainMissingModule, explainMissingPath, isPackage, type PackageImport } from "./module-hooks.ts";
+import { type ImportTarget, resolveImport } from "./resolve-import.ts";
 
 // The program of a thread that reads the imports of functions with V8's parser, and runs nothing.
 
@@ -37,17 +35,16 @@ function checkFunction({ name, entry, importMap }: ThreadData): readonly Problem
             () => importsOf(source, file),
             (m) => addProblem("error", m),
           ) ?? []);
+    const check = (specifier: string, level: LogLevel) => {
+      const { next, problem } = followImport(resolveImport(specifier, importMap), url!, entry);
+      if (problem !== null) addProblem(level, `${locate(url!, specifier)}: ${problem}`);
+      return next;
+    };
     for (const specifier of imports) {
-      const target = resolveImport(specifier, importMap);
-      if (target.kind === "refused") addProblem("error", `${locate(url, specifier)}: ${target.reason}`);
-      if (target.kind !== "module") continue;
-      const parent = target.parent ?? url;
-      if (!isPackage(target.specifier)) {
-        const next = new URL(target.specifier, parent);
-        if (next.protocol === "file:" && /\.m?[jt]s$/.test(next.pathname)) waiting.push(next.href);
-      } else if (!isBuiltin(target.specifier) && !isInstalled(target.specifier, parent))
-        addProblem("error", `${locate(url, specifier)}: ${explainMissingPackage(target.specifier)}`);
+      const next = check(specifier, "error");
+      if (next !== null) waiting.push(next);
     }
+    for (const specifier of lazyImportsOf(source ?? "")) check(specifier, "warn");
     for (const text of missingMembers(source ?? "", file)) addProblem("warn", text);
   }
   return problems;
@@ -72,9 +69,32 @@ function importsOf(source: string, file: string): readonly string[] {
   }
 }
 
-function isInstalled(specifier: string, parent: string): boolean {
-  const folders = createRequire(parent).resolve.paths(specifier) ?? [];
-  return folders.some((folder) => existsSync(join(folder, packageOf(specifier), "package.json")));
+/** Returns the texts in calls of `import()`. They are only warned of, because the text may be a comment, or the call may never happen. */
+function lazyImportsOf(source: string): readonly string[] {
+  return [...source.matchAll(/(?<![\w.$])import\(\s*(["'])([^"'\n]+)\1\s*\)/g)].map(([, , specifier]) => specifier!);
+}
+
+/** Returns the file of the function that is imported, or the reason why the import fails. */
+function followImport(target: ImportTarget, url: string, entry: string) {
+  const found = (next: string | null) => ({ next, problem: null });
+  if (target.kind === "refused") return { next: null, problem: target.reason };
+  if (target.kind === "empty") return found(null);
+  if (target.kind === "service") return { next: null, problem: target.needs && findMissing(target.needs, entry) };
+  const { specifier, parent } = target;
+  if (isPackage(specifier)) return { next: null, problem: findMissing(target, parent ?? url) };
+  const next = new URL(specifier, parent ?? url);
+  return found(next.protocol === "file:" && /\.m?[jt]s$/.test(next.pathname) ? next.href : null);
+}
+
+/** Returns the reason why a package, or a path of it, is not found; null if it is found. */
+function findMissing(required: PackageImport, parent: string): string | null {
+  try {
+    const url = import.meta.resolve(required.specifier, parent);
+    const isThere = !url.startsWith("file:") || existsSync(fileURLToPath(url));
+    return isThere ? null : explainMissingPath(required);
+  } catch (error) {
+    return explainMissingModule(error, required);
+  }
 }
 
 /** Returns missing members, only for a warning: the text may be a comment, or a test whether the member exists. */

@@ -11,7 +11,11 @@ type ServeOptions = {
 };
 
 /** The handlers that the function has registered. */
-export type Served = { handler: ServeHandler | null; onError: ServeOptions["onError"] | null };
+export type Served = {
+  handler: ServeHandler | null;
+  onError: ServeOptions["onError"] | null;
+  readonly onRegistered: () => void;
+};
 
 /** Members of Deno that this service lacks. They exist so that packages can look for them, and throw when they are used. */
 export const MISSING_MEMBERS: readonly string[] = [
@@ -74,6 +78,7 @@ function makeServe(served: Served) {
     if (typeof handler !== "function") throw new TypeError("Deno.serve requires a handler");
     served.handler = handler;
     served.onError = options.onError ?? null;
+    served.onRegistered();
     const address = { transport: "tcp", hostname: "0.0.0.0", port: 0 };
     options.onListen?.(address);
     return {

@@ -1,13 +1,22 @@
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type DenoImport, explainInstall, findDenoImport, findStandardPackage } from "./deno-imports.ts";
 import type { ImportMap } from "./messages.ts";
 
-/** A specifier that Node can resolve, an empty module, or the reason for a refusal. */
-type ImportTarget =
-  | { readonly kind: "module"; readonly specifier: string; readonly parent: string | null }
-  | { readonly kind: "empty" }
+/** A specifier that Node can resolve, a module of the service, an empty module, or the reason for a refusal. */
+export type ImportTarget =
+  | {
+      readonly kind: "module";
+      readonly specifier: string;
+      readonly parent: string | null;
+      /** The command that installs the package. */
+      readonly install: string | null;
+    }
+  | Exclude<DenoImport, { readonly kind: "npm" }>
   | { readonly kind: "refused"; readonly reason: string };
 
 /** An npm specifier: `npm:@scope/name@1.2.3/path`. */
-const NPM = /^npm:\/?((?:@[^/@]+\/)?[^/@]+)(?:@[^/]+)?(\/.*)?$/;
+const NPM = /^npm:\/?((?:@[^/@]+\/)?[^/@]+)(?:@([^/]+))?(\/.*)?$/;
 /** Modules of types, which have no content at run time. Each function of Supabase's template imports some from jsr. */
 const TYPES = /\.d\.[mc]?ts(\?.*)?$|\/functions-js(@[^/]+)?\/edge-runtime(\.d\.ts)?$/;
 
@@ -16,18 +25,27 @@ export function resolveImport(specifier: string, map: ImportMap | null): ImportT
   const mapped = map ? applyImportMap(specifier, map) : null;
   const target = mapped ?? specifier;
   if (TYPES.test(target)) return { kind: "empty" };
-  if (/^(https?|jsr|data|blob):/.test(target)) return { kind: "refused", reason: explainRefusal(target) };
   const npm = NPM.exec(target);
-  if (npm) return { kind: "module", specifier: `${npm[1]}${npm[2] ?? ""}`, parent: null };
-  return { kind: "module", specifier: target, parent: mapped === null ? null : map!.base };
+  if (npm) return toModule(`${npm[1]}${npm[3] ?? ""}`, explainInstall(npm[1]!, npm[2] ?? null));
+  if (/^(https?|jsr):/.test(target)) {
+    const found = findDenoImport(target);
+    if (!found) return { kind: "refused", reason: explainRefusal(target, map) };
+    return found.kind === "npm" ? toModule(`${found.name}${found.path}`, found.install) : found;
+  }
+  if (/^(data|blob):/.test(target)) return { kind: "refused", reason: "imports by data: and blob: are not supported" };
+  return { kind: "module", specifier: target, parent: mapped === null ? null : map!.base, install: null };
 }
 
-function explainRefusal(target: string): string {
-  if (target.includes("/std") && target.endsWith("/http/server.ts"))
-    return "nothing is loaded from other servers; call Deno.serve instead of serve, without an import";
-  const [scheme] = target.split(":", 1);
-  const source = scheme === "jsr" ? "jsr is not supported" : `imports by ${scheme}: are not supported`;
-  return `${source}; install the package with npm, and import "npm:<package>" or map the import in deno.json`;
+function toModule(specifier: string, install: string): ImportTarget {
+  return { kind: "module", specifier, parent: null, install };
+}
+
+function explainRefusal(target: string, map: ImportMap | null): string {
+  const standard = findStandardPackage(target);
+  const file = map ? basename(fileURLToPath(map.base)) : "deno.json";
+  const line = `"${target}": "${standard ? `jsr:${standard}` : "npm:<package>"}"`;
+  const install = standard ? `npx jsr add ${standard.split("/", 2).join("/")}` : "npm install <package>";
+  return `nothing is loaded from other servers; run ${install}, and add to "imports" of ${file}: ${line}`;
 }
 
 function applyImportMap(specifier: string, { imports }: ImportMap): string | null {

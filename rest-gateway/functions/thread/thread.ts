@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { readlinkSync } from "node:fs";
 import { getPriority, setPriority } from "node:os";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { inspect } from "node:util";
 import { parentPort, workerData } from "node:worker_threads";
 import { captureConsole, installFetch } from "./changed-globals.ts";
@@ -19,7 +20,8 @@ const { entry, importMap } = workerData as ThreadData;
 const report = (message: ThreadReport) =>
   port.postMessage(message, message.type === "piece" && message.piece ? [message.piece.buffer as ArrayBuffer] : []);
 const requestIds = new AsyncLocalStorage<string>();
-const served: Served = { handler: null, onError: null };
+const registered = Promise.withResolvers<void>();
+const served: Served = { handler: null, onError: null, onRegistered: registered.resolve };
 const calls = new Map<number, ServedCall>();
 const events = new EventTarget();
 let backgroundCount = 0;
@@ -29,7 +31,7 @@ process.emitWarning = () => {};
 process.setSourceMapsEnabled(true);
 captureConsole((level, text) => report({ type: "log", level, text, requestId: requestIds.getStore() ?? null }));
 installFetch();
-installModuleHooks(importMap);
+installModuleHooks({ importMap, entry });
 Object.assign(globalThis, {
   Deno: makeDenoNamespace(served),
   EdgeRuntime: { waitUntil: awaitInBackground },
@@ -40,12 +42,16 @@ Object.assign(globalThis, {
 });
 
 try {
-  const module = (await import(entry)) as { readonly default?: unknown };
-  served.handler ??= findHandler(module.default);
+  const loading: Promise<{ readonly default?: unknown }> = import(entry);
+  // A module that awaits its server, as `await serve(handler)` does, is never loaded completely.
+  const module = await Promise.race([loading, registered.promise.then(() => nextTurn(null))]);
+  served.handler ??= findHandler(module?.default);
   if (!served.handler)
     throw new Error("The function has no handler: call Deno.serve(handler), or export default { fetch }");
   port.on("message", handleOrder);
   report({ type: "ready", systemId: readSystemId() });
+  // A later error of the module ends the thread, as other errors that nobody catches.
+  if (!module) void loading.then(() => {});
 } catch (error) {
   report({ type: "bootFailed", reason: inspect(error) });
 }

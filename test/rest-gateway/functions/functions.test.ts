@@ -102,8 +102,8 @@ const FILES: Readonly<Record<string, string>> = {
       throw new Error("a mistake of the function");
     });`,
   "remote/index.ts": `// an import of Deno's
-import { serve } from "https://deno.land/std@0.168.0/http/server.ts";
-serve(() => new Response("never"));`,
+import { join } from "https://deno.land/std@0.168.0/path/mod.ts";
+Deno.serve(() => new Response(join("never")));`,
   "uninstalled/index.ts": 'import chess from "npm:chess.js@1";\nDeno.serve(() => new Response(String(chess)));',
   "kv/index.ts": "Deno.serve(async () => {\n  const kv = await Deno.openKv();\n  return new Response(String(kv));\n});",
   "region/index.ts": "Deno.serve((req) => Response.json({ region: req.headers.get('x-region') }));",
@@ -234,10 +234,14 @@ describe("a function", () => {
     }
     const lines = (await service.operations.functionLines()).map(({ text }) => text);
     expect(lines).toContainEqual(
-      expect.stringMatching(/remote\/index\.ts:2: nothing is loaded from other servers; call Deno\.serve/),
+      expect.stringMatching(
+        /remote\/index\.ts:2: nothing is loaded from other servers; run npx jsr add @std\/path, and add/,
+      ),
     );
     expect(lines).toContainEqual(
-      expect.stringMatching(/uninstalled\/index\.ts:1: the package chess\.js is not installed: npm install chess\.js/),
+      expect.stringMatching(
+        /uninstalled\/index\.ts:1: the package chess\.js is not installed: npm install chess\.js@1/,
+      ),
     );
   });
 

@@ -1,6 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { createClient } from "@supabase/supabase-js";
-import { decodeJwt } from "jose";
+import { decodeJwt, decodeProtectedHeader } from "jose";
+import jwt from "jsonwebtoken";
 import { beforeAll, describe, expect, test } from "vitest";
 import { makeProjectKeys } from "../../../accounts/identity/project-keys.ts";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
@@ -88,5 +92,74 @@ describe.each([
     const [key, other] = [projectKeys[name], projectKeys[name === "secret" ? "publishable" : "secret"]];
     expect(await call(name, { apikey: key })).toEqual({ status: 200, body: { auth: name, user: null, mine: [], all } });
     expect((await call(name, { apikey: other })).status).toBe(401);
+  });
+});
+
+/** An issuer with one key, which it can replace. */
+async function startIssuer() {
+  const makeKey = (kid: string) => {
+    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    return { kid, privateKey, jwk: { ...publicKey.export({ format: "jwk" }), kid, alg: "ES256", use: "sig" } };
+  };
+  let current = makeKey("first");
+  const server = createServer((_request, response) => response.end(JSON.stringify({ keys: [current.jwk] })));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks.json`,
+    sign: () =>
+      jwt.sign({ role: "authenticated", sub: "ann-of-the-issuer" }, current.privateKey, {
+        algorithm: "ES256",
+        keyid: current.kid,
+      }),
+    rotate: () => {
+      current = makeKey("second");
+    },
+    close: () => server.close(),
+  };
+}
+
+describe("functions that use @supabase/server, where another issuer signs, too", () => {
+  const project = useFixture(() => makeFunctionsProject(FILES));
+  const issuer = useFixture(startIssuer);
+  const service = useService({
+    database: useDatabase({ sql: SCHEMA }),
+    settings: () => ({
+      FUNCTIONS_DIR: project.folder,
+      AUTH_AUTOCONFIRM: "true",
+      JWT_SECRET: SECRET,
+      JWT_JWKS_URL: issuer.url,
+    }),
+  });
+  const { publishable } = makeProjectKeys(
+    makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null }),
+  );
+  const statusFor = async (path: string, token: string) => {
+    const headers = { apikey: publishable, Authorization: `Bearer ${token}` };
+    const response = await fetch(`${service.url}${path}`, { headers });
+    await response.arrayBuffer();
+    return response.status;
+  };
+
+  test("know the users of both, and those of a new key of the issuer", async () => {
+    const supabase = createClient(service.url, publishable, { auth: { persistSession: false } });
+    const { data } = await supabase.auth.signUp({ email: "bob@example.org", password: "Long enough for 1 test" });
+    const own = data.session!.access_token;
+    expect(decodeProtectedHeader(own).alg).toBe("HS256");
+    // The issuer's keys are fetched at the first token with an unknown key.
+    const before = issuer.sign();
+    expect(await statusFor("/rest/v1/notes", before)).toBe(200);
+    expect(await Promise.all([own, before].map((token) => statusFor("/functions/v1/user", token)))).toEqual([200, 200]);
+    issuer.rotate();
+    const after = issuer.sign();
+    expect(await statusFor("/functions/v1/user", after)).toBe(401);
+    expect(await statusFor("/rest/v1/notes", after)).toBe(200);
+    expect(await Promise.all([own, before, after].map((token) => statusFor("/functions/v1/user", token)))).toEqual([
+      200, 401, 200,
+    ]);
+  });
+
+  test("have the secret, which no address of the service shows", async () => {
+    const response = await fetch(`${service.url}/auth/v1/.well-known/jwks.json`);
+    expect(await response.json()).toEqual({ keys: [] });
   });
 });

@@ -24,6 +24,9 @@ test.each([
   ["cors/more", ["cors/more", null]],
   ["@shared/a/b.ts", ["./_shared/a/b.ts", map.base]],
   ["https://esm.sh/jose@6", ["jose", null]],
+  // By the table
+  ["https://esm.sh/lodash", ["lodash", null]],
+  ["jsr:@supabase/supabase-js@2/cors", ["@supabase/supabase-js/cors", null]],
   // Types have no content
   ["jsr:@supabase/functions-js/edge-runtime.d.ts", "empty"],
   ["jsr:@supabase/functions-js@2/edge-runtime.d.ts", "empty"],
@@ -33,9 +36,37 @@ test.each([
 });
 
 test.each([
-  ["https://deno.land/std@0.168.0/http/server.ts", "call Deno.serve instead of serve"],
-  ["https://esm.sh/lodash", 'import "npm:<package>" or map the import in deno.json'],
-  ["jsr:@std/encoding@1/base64", "jsr is not supported"],
+  [
+    "https://deno.land/std@0.208.0/path/mod.ts",
+    'run npx jsr add @std/path, and add to "imports" of deno.json: "https://deno.land/std@0.208.0/path/mod.ts": "jsr:@std/path"',
+  ],
+  [
+    "https://deno.land/x/denomailer@1.6.0/mod.ts",
+    'run npm install <package>, and add to "imports" of deno.json: "https://deno.land/x/denomailer@1.6.0/mod.ts": "npm:<package>"',
+  ],
+  ["data:text/javascript,export {}", "imports by data: and blob: are not supported"],
 ])("%s is refused", (specifier, reason) => {
   expect(resolveImport(specifier, map)).toEqual({ kind: "refused", reason: expect.stringContaining(reason) });
+});
+
+test.each([
+  ["npm:zod@3.22.4", "npm install zod@3.22.4"],
+  ["npm:zod@^3 || ^4", 'npm install "zod@^3 || ^4"'],
+  ["jsr:@supabase/supabase-js@2/cors", "npm install @supabase/supabase-js@2"],
+  ["jsr:@std/path@1/join", "npx jsr add @std/path@1"],
+  ["zod", "npm install zod@3"],
+  ["https://deno.land/x/zod@v3.22.4/mod.ts", "npm install zod@3"],
+])("the package of %s is installed by %s", (specifier, command) => {
+  expect(resolveImport(specifier, map)).toMatchObject({ kind: "module", install: command });
+});
+
+test("a project extends the table by its import map, which comes first", () => {
+  const imports = { "https://deno.land/std@0.168.0/http/server.ts": "./serve.ts", oak: "jsr:@oak/oak@17" };
+  const own = { base: map.base, imports };
+  expect(resolveImport("https://deno.land/std@0.168.0/http/server.ts", own)).toMatchObject({ specifier: "./serve.ts" });
+  expect(resolveImport("https://deno.land/std@0.167.0/http/server.ts", own)).toMatchObject({ kind: "service" });
+  expect(resolveImport("oak", own)).toMatchObject({
+    kind: "service",
+    needs: { install: "npm install @oakserver/oak@17" },
+  });
 });
