@@ -37,8 +37,8 @@ const QUERY_CANCELED = "57014";
 /** SQLSTATE in_failed_sql_transaction. */
 const IN_FAILED_TRANSACTION = "25P02";
 
-/** The number of a shard at the end of a quoted name, as in `"orders_102040"`. */
-const SHARD_IN_MESSAGE = /(?<="[^"]+)_\d{6,}(?=")/g;
+const QUOTED_NAME = /"([^"]*)"/g;
+/** The number of a shard, as in `orders_102040`. */
 const SHARD_OF_NAME = /_\d{6,}$/;
 
 /** PgBouncer sets this parameter for each of its clients, and `reset all` removes the value. No result depends on it. */
@@ -490,7 +490,7 @@ function describeRunningStatement(
 
 /** Names tables and constraints as the caller knows them, without the number of the shard that Citus adds. */
 function hideShards(error: DatabaseError): void {
-  error.message = error.message.replaceAll(SHARD_IN_MESSAGE, "");
+  error.message = error.message.replaceAll(QUOTED_NAME, (_, name: string) => `"${name.replace(SHARD_OF_NAME, "")}"`);
   error.table = error.table?.replace(SHARD_OF_NAME, "");
   error.constraint = error.constraint?.replace(SHARD_OF_NAME, "");
 }

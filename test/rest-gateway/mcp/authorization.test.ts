@@ -12,7 +12,7 @@ import {
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import jwt from "jsonwebtoken";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../../bench/measuring/free-port.ts";
 import { useFixture } from "../../fixture.ts";
 import { installedPeer } from "../../installed-peer.ts";
@@ -128,13 +128,20 @@ test.skipIf(SUITE === null)("the authorization server passes the protocol's own 
   const { id } = await newApplication(fixture, { redirect_uris: [`http://127.0.0.1:${port}/callback`] });
   const words = ["--url", fixture.url, "--client-id", id, "--resource", resource.href, "--port", String(port)];
   const suite = spawn(process.execPath, [SUITE!, "authorization", ...words], { stdio: ["ignore", "pipe", "inherit"] });
+  onTestFinished(() => void suite.kill());
   const browser = await browserOf(fixture, person);
   const lines: string[] = [];
   for await (const line of createInterface(suite.stdout)) {
     lines.push(line);
     if (!line.startsWith(`${fixture.url}/auth/v1/oauth/authorize?`)) continue;
     const landed = await decide(fixture, browser, { address: new URL(line) });
-    expect((await fetch(landed)).status).toBe(200);
+    // The suite prints the address before it listens for the answer.
+    let arrived: Response | null = null;
+    await until(async () => {
+      arrived = await fetch(landed).catch(() => null);
+      return arrived !== null;
+    });
+    expect(arrived!).toMatchObject({ status: 200 });
   }
   const [code] = suite.exitCode === null ? await once(suite, "exit") : [suite.exitCode];
   expect([code, lines.join("\n")]).toEqual([0, expect.stringMatching(/Total: 3 passed, 0 failed$/)]);
