@@ -1,5 +1,6 @@
 import type { CatalogTable, Policy } from "#catalog";
 import { quotedName } from "#postgres/client";
+import { charactersOutside, closingIndex, printedName } from "../inspect/printed-condition.ts";
 
 /** Matches a call that is evaluated once per row unless it is in a sub-select. */
 const CALLER_FUNCTION = /\b(?:auth\.\w+|current_setting)\(/g;
@@ -24,12 +25,14 @@ export function findSlowPolicy({ name, using, check }: Policy, table: CatalogTab
   const asksPerRow = conditions.some((condition) => callsPerRow(condition).length > 0);
   const comparesWithList = using !== null && uncorrelatedLists(using, table).length > 0;
   if (!asksPerRow && !comparesWithList) return null;
-  const rewrite = (condition: string) => withFastLists(withFastCalls(condition), table);
+  const [fastUsing, fastCheck] = [using, check].map(
+    (condition) => condition && withFastLists(withFastCalls(condition), table),
+  );
+  const isChanged = fastUsing !== using || fastCheck !== check;
   const parts = [
-    ...(using === null ? [] : [`using (${rewrite(using)})`]),
-    ...(check === null ? [] : [`with check (${rewrite(check)})`]),
+    ...(using === null ? [] : [`using (${fastUsing})`]),
+    ...(check === null ? [] : [`with check (${fastCheck})`]),
   ];
-  const isChanged = conditions.some((condition) => rewrite(condition) !== condition);
   const sql = `alter policy ${quotedName(name)} on ${quotedName(table.schema, table.name)} ${parts.join(" ")};`;
   return { asksPerRow, comparesWithList, sql: isChanged ? sql : null };
 }
@@ -39,7 +42,7 @@ type Span = { readonly start: number; readonly end: number };
 function callsPerRow(condition: string): Span[] {
   return [...condition.matchAll(CALLER_FUNCTION)]
     .filter(({ index }) => !isInText(condition, index) && !isInSelect(condition.slice(0, index)))
-    .map(({ 0: call, index }) => ({ start: index, end: closingOf(condition, index + call.length - 1) + 1 }));
+    .map(({ 0: call, index }) => ({ start: index, end: closingIndex(condition, index + call.length - 1) + 1 }));
 }
 
 function withFastCalls(condition: string): string {
@@ -59,10 +62,10 @@ function hasConstantArguments(call: string): boolean {
 /** The lists of `x IN ( SELECT … )` that are the same for all rows: from their opening bracket to their closing one. */
 function uncorrelatedLists(condition: string, { name }: CatalogTable): Span[] {
   // Postgres prints columns of the table with its name inside of a sub-select.
-  const ofRow = `${/^[a-z_][a-z0-9_]*$/.test(name) ? name : quotedName(name)}.`;
+  const ofRow = `${printedName(name)}.`;
   return [...condition.matchAll(IN_LIST)]
     .filter(({ index }) => !isInText(condition, index) && !isInSelect(condition.slice(0, index)))
-    .map(({ index }) => ({ start: index + " IN ".length, end: closingOf(condition, index + " IN ".length) }))
+    .map(({ index }) => ({ start: index + " IN ".length, end: closingIndex(condition, index + " IN ".length) }))
     .filter(({ start, end }) => {
       const left = condition.slice(0, start - " IN ".length);
       return !condition.slice(start, end).includes(ofRow) && !isRow(left) && !/NOT \([^()]*$/.test(left);
@@ -90,22 +93,9 @@ function isRow(text: string): boolean {
   return false;
 }
 
-/** The index of the bracket that closes the one at this index. */
-function closingOf(text: string, opening: number): number {
-  let depth = 0;
-  for (const { 0: token, index } of text.matchAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]/g)) {
-    if (index < opening) continue;
-    if (token === "(") depth++;
-    else if (token === ")" && --depth === 0) return index;
-  }
-  return text.length;
-}
-
 /** True if the index is inside of a literal or a quoted name. */
 function isInText(text: string, at: number): boolean {
-  return [...text.matchAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"/g)].some(
-    ({ 0: quoted, index }) => index < at && at < index + quoted.length,
-  );
+  return !charactersOutside(text).some(({ index }) => index === at);
 }
 
 /** True if the end of the text is inside a sub-select. */

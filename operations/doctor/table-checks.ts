@@ -10,6 +10,7 @@ import {
 } from "#catalog";
 import { quotedName } from "#postgres/client";
 import { lacksAdministratorPolicy } from "../inspect/administrator-access.ts";
+import { printedName } from "../inspect/printed-condition.ts";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
 import { findSlowPolicy } from "./faster-policies.ts";
 
@@ -54,8 +55,7 @@ function policyIndexFindings(table: CatalogTable): DoctorFinding[] {
 
 /** Searches the column in a condition as Postgres prints it: `(author_id = …)`, `(… = author_id)`. */
 function isComparedBy(column: string, expression: string): boolean {
-  const printed = /^[a-z_][a-z0-9_]*$/.test(column) ? column : quotedName(column);
-  const escaped = printed.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const escaped = printedName(column).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(String.raw`(?<![\w."])${escaped} = |= ${escaped}(?![\w"(])`).test(expression);
 }
 

@@ -1,4 +1,5 @@
 import { type Policy, policyCondition } from "#catalog";
+import { charactersOutside, closingIndex } from "./printed-condition.ts";
 
 type PolicyRule = Pick<Policy, "command" | "permissive" | "roles" | "using" | "check">;
 
@@ -154,15 +155,6 @@ function stripParentheses(text: string): string {
   return bare;
 }
 
-function closingIndex(text: string): number {
-  let depth = 0;
-  for (const { index, character } of charactersOutside(text)) {
-    depth += character === "(" ? 1 : character === ")" ? -1 : 0;
-    if (depth === 0) return index;
-  }
-  return -1;
-}
-
 /** Splits at an operator that is neither in parentheses nor in quotes. */
 function splitOutside(text: string, operator: string): string[] {
   const parts: string[] = [];
@@ -175,17 +167,6 @@ function splitOutside(text: string, operator: string): string[] {
     start = index + operator.length;
   }
   return [...parts, text.slice(start)];
-}
-
-/** Returns the characters outside quotes. */
-function* charactersOutside(text: string): Generator<{ index: number; character: string }> {
-  let quote: string | null = null;
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index]!;
-    if (quote !== null) quote = character === quote ? null : quote;
-    else if (character === "'" || character === '"') quote = character;
-    else yield { index, character };
-  }
 }
 
 function joinWords(words: readonly string[], last: string): string {
