@@ -1,9 +1,9 @@
 // Deno's std/encoding/base64url, with the names of all its versions.
 
-import { toBuffer } from "./base64.ts";
+import { toBytes } from "./bytes.ts";
 
 export function encodeBase64Url(data: string | ArrayBuffer | Uint8Array): string {
-  return toBuffer(data).toString("base64url");
+  return toBytes(data).toString("base64url");
 }
 
 export function decodeBase64Url(text: string): Uint8Array {

@@ -1,6 +1,7 @@
 // Deno's std/crypto: Web Crypto with more digests.
 
 import { createHash, timingSafeEqual as isEqual, webcrypto } from "node:crypto";
+import { toBytes } from "./bytes.ts";
 
 type Bytes = ArrayBuffer | ArrayBufferView;
 type Algorithm = string | { readonly name: string };
@@ -32,15 +33,9 @@ function isBytes(data: unknown): data is Bytes {
   return data instanceof ArrayBuffer || ArrayBuffer.isView(data);
 }
 
-function toView(data: Bytes): Uint8Array {
-  return data instanceof ArrayBuffer
-    ? new Uint8Array(data)
-    : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-}
-
 function digestSync(algorithm: Algorithm, data: Bytes | Iterable<Bytes>): ArrayBuffer {
   const hash = openHash(algorithm);
-  for (const piece of isBytes(data) ? [data] : data) hash.update(toView(piece));
+  for (const piece of isBytes(data) ? [data] : data) hash.update(toBytes(piece));
   return new Uint8Array(hash.digest()).buffer;
 }
 
@@ -49,13 +44,13 @@ async function digest(
   data: Bytes | Iterable<Bytes> | AsyncIterable<Bytes>,
 ): Promise<ArrayBuffer> {
   const hash = openHash(algorithm);
-  for await (const piece of isBytes(data) ? [data] : data) hash.update(toView(piece));
+  for await (const piece of isBytes(data) ? [data] : data) hash.update(toBytes(piece));
   return new Uint8Array(hash.digest()).buffer;
 }
 
 /** Compares in a time that depends on the lengths only. */
 export function timingSafeEqual(one: Bytes, other: Bytes): boolean {
-  return one.byteLength === other.byteLength && isEqual(toView(one), toView(other));
+  return one.byteLength === other.byteLength && isEqual(toBytes(one), toBytes(other));
 }
 
 export function toHashString(hash: ArrayBuffer, encoding: "hex" | "base64" = "hex"): string {

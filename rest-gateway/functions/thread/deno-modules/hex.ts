@@ -1,9 +1,9 @@
 // Deno's std/encoding/hex, with the names of all its versions.
 
-import { toBuffer } from "./base64.ts";
+import { toBytes } from "./bytes.ts";
 
 export function encodeHex(data: string | ArrayBuffer | Uint8Array): string {
-  return toBuffer(data).toString("hex");
+  return toBytes(data).toString("hex");
 }
 
 /** Throws, unlike Node, if the text is no hexadecimal number. */

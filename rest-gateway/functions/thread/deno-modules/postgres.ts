@@ -1,6 +1,7 @@
 // Deno's driver for Postgres (deno.land/x/postgres, jsr:@db/postgres) on the driver of this service.
 
 import pg from "pg";
+import { toBytes } from "./bytes.ts";
 
 type QueryArguments = readonly unknown[] | Readonly<Record<string, unknown>>;
 type QueryOptions = {
@@ -86,7 +87,7 @@ function toStatement(query: Query, args: readonly unknown[]): QueryOptions & { r
 }
 
 function toParameter(value: unknown): unknown {
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
+  return value instanceof Uint8Array ? toBytes(value) : value;
 }
 
 function toCamelCase(name: string): string {
