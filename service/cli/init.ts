@@ -170,12 +170,9 @@ function importFrom(projectFolder: string) {
 }
 
 type Project = {
-  readonly packageJson: object;
-  /** True if the existing package.json is kept, and completed. */
-  readonly completesPackageJson: boolean;
   readonly files: readonly ImportedFile[];
-  /** The completed package-lock.json, if it changes. */
-  readonly lockfile: ImportedFile | null;
+  /** The files that `npm install` has written, completed. */
+  readonly completed: readonly ImportedFile[];
   readonly tarball: string | null;
   readonly changes: readonly string[];
 };
@@ -189,11 +186,11 @@ async function makeProject(folder: string, name: string, template: Template, fro
   const completed = completePackageJson(existing, packageJson, dependency);
   const lockfile = await completeLockfile(folder, existing, dependency);
   const kept = { ...(completed ? existing[PACKAGE_NAME] : {}), ...process.env };
+  const written = { path: "package.json", text: `${JSON.stringify(completed ?? packageJson, null, 2)}\n` };
+  const own = [...files.filter(({ path }) => !IMPORT_SOURCES.test(path)), ...imported.files];
   return {
-    packageJson: completed ?? packageJson,
-    completesPackageJson: completed !== null,
-    files: [...files.filter(({ path }) => !IMPORT_SOURCES.test(path)), ...imported.files],
-    lockfile,
+    files: completed ? own : [...own, written],
+    completed: [...(completed ? [written] : []), ...(lockfile ? [lockfile] : [])],
     tarball: dependency.tarball,
     changes: [...imported.changes, ...findOverridden(imported.settings, kept)],
   };
@@ -211,11 +208,9 @@ function findOverridden(
 
 /** Overwrites nothing, unless `force` is set; then it replaces files, and does not write through symbolic links. */
 async function writeProject(folder: string, project: Project, force: boolean): Promise<void> {
-  const { completesPackageJson, lockfile, tarball } = project;
-  const packageJson = { path: "package.json", text: `${JSON.stringify(project.packageJson, null, 2)}\n` };
-  const completed = [...(completesPackageJson ? [packageJson.path] : []), ...(lockfile ? [lockfile.path] : [])];
-  const files = [...project.files, packageJson, ...(lockfile ? [lockfile] : [])];
-  const replaces = (path: string) => force || completed.includes(path);
+  const { completed, tarball } = project;
+  const files = [...project.files, ...completed];
+  const replaces = (path: string) => force || completed.some((file) => file.path === path);
   const conflicts = files.map(({ path }) => path).filter((path) => !replaces(path) && existsSync(join(folder, path)));
   if (conflicts.length > 0) {
     throw new Error(
@@ -268,7 +263,7 @@ Examples:
     await writeProject(folder, project, force === true);
     console.log(`Created a project in ${folder}.`);
     for (const change of project.changes) console.log(`  ${change}`);
-    const install = project.completesPackageJson ? "" : "  npm install\n";
+    const install = project.completed.length > 0 ? "" : "  npm install\n";
     const enter = args[0] === undefined ? "" : `  cd ${args[0]}\n`;
     console.log(
       `\n${enter}${install}  npm run dev\n\nThen open http://127.0.0.1:3000. README.md describes the next steps.`,
