@@ -51,7 +51,6 @@ export class OwnerPool {
   /** The error of the last attempt to connect; null after a success. */
   #failure: Error | null = null;
   #failures = 0;
-  #isClosed = false;
 
   constructor({ url, applicationName, acquireTimeout, report }: OwnerPoolOptions) {
     this.#acquireTimeout = acquireTimeout;
@@ -95,7 +94,6 @@ export class OwnerPool {
 
   /** Closes the pool. Work that does not end soon loses its connection. */
   close(): Promise<void> {
-    this.#isClosed = true;
     const destroy = () => {
       for (const client of this.#open) client.connection.stream.destroy();
     };
@@ -134,7 +132,7 @@ export class OwnerPool {
   /** Opens a client. While no connection is open and attempts fail, one caller retries and the others wait for its result. */
   async #connect(deadline: number): Promise<PooledClient> {
     for (;;) {
-      if (this.#isClosed) throw databaseUnreachable(new Error("The pool is closed."));
+      if (this.#pool.ending) throw databaseUnreachable(new Error("The pool is closed."));
       let client: PooledClient | null = null;
       if (this.#retry) await this.#retry;
       else if (this.#failure && this.#open.size === 0) client = await this.#tryAgain();
