@@ -69,6 +69,7 @@ function parameterChanges(object: string, was: JsonObject, now: JsonObject, docu
     else {
       if (next.required && !parameter.required)
         changes.push({ level: "breaking", object, message: `The parameter ${name} is required.` });
+      changes.push(...referenceChanges(object, parameter, next));
       const place = { object, name, direction: "request", documents } as const;
       changes.push(...compareJsonSchemas(place, parameter.schema, next.schema));
     }
@@ -77,6 +78,14 @@ function parameterChanges(object: string, was: JsonObject, now: JsonObject, docu
     if (!before.has(name) && required)
       changes.push({ level: "breaking", object, message: `The parameter ${name} is new and required.` });
   return changes;
+}
+
+/** Says that the same path leads to other rows, since they refer to its row by other fields. */
+function referenceChanges(object: string, was: JsonObject, now: JsonObject): SurfaceChange[] {
+  const [before, after] = [was, now].map((parameter) => Object.keys(asObject(parameter["x-references"])).join(", "));
+  // Documents of older snapshots do not tell.
+  if (!before || !after || before === after) return [];
+  return [{ level: "breaking", object, message: `The rows are found by ${after} instead of ${before}.` }];
 }
 
 function listParameters(operation: JsonObject, document: JsonObject): Map<string, JsonObject> {

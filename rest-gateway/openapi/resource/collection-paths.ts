@@ -54,11 +54,27 @@ function* pathsOfCollections(context: CollectionPathsContext): Generator<[string
     for (const nested of collection.nested) {
       const inner = collections.find(nested.target);
       if (!inner || !isVisibleCollection(inner)) continue;
-      const parent = keyParameter("parentId", collection, context.typeSchema);
+      const parent = {
+        ...keyParameter("parentId", collection, context.typeSchema),
+        ...referencesOfNested(nested, inner, collection),
+      };
       const path = `${place.path}/{parentId}/${encodeURIComponent(nested.name)}`;
       yield* pathsAt({ path, id: `${name}.${nested.name}`, parameters: [parent] }, inner, context);
     }
   }
+}
+
+/** The fields of the nested rows that have the values of the parent's fields: `{ "author_id": "id" }`. */
+function referencesOfNested(
+  { relationship: { columns } }: Collection["nested"][number],
+  inner: Collection,
+  parent: Collection,
+): { readonly "x-references"?: Readonly<Record<string, string>> } {
+  const nameIn = ({ fields }: Collection, name: string) =>
+    fields.find(({ column, readable }) => readable && column.name === name)?.name;
+  const pairs = columns.map(({ source, target }) => [nameIn(inner, target), nameIn(parent, source)] as const);
+  const isShown = pairs.every((pair): pair is [string, string] => pair.every((name) => name !== undefined));
+  return isShown ? { "x-references": Object.fromEntries(pairs) } : {};
 }
 
 function* pathsAt(
