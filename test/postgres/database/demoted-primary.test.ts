@@ -163,7 +163,10 @@ test("a switchover is followed, by both hosts and by a relay, and no acknowledge
 
   await Promise.all(writers.map((writer) => writer.stop()));
   const answers = writers.flatMap((writer) => [...writer.answers]);
-  expect(answers.filter((answer) => !/^503 (PGRST000|PGRST001|08007|57P0[1-3]) true$/.test(answer))).toEqual([]);
+  // A busy machine may open no connection within the time that a request waits for one: 504.
+  expect(
+    answers.filter((answer) => !/^(?:503 (?:PGRST000|PGRST001|08007|57P0[1-3])|504 PGRST003) true$/.test(answer)),
+  ).toEqual([]);
   const kept = new Set(await idsIn(pair.standby("postgres", "postgres")));
   expect(writers.flatMap(({ acknowledged }) => acknowledged).filter((id) => !kept.has(id))).toEqual([]);
 });
@@ -183,6 +186,7 @@ test("migrations, LISTEN and the task queue follow the primary", async () => {
   const done: unknown[] = [];
   const jobs = await startJobRunner({
     url: urlOf("content"),
+    listener,
     lanes: [{ name: "notes", tasks: { note: async (payload) => void done.push(payload) }, concurrency: 2 }],
     maintain: async () => {},
     cancelRunning: async () => {},
