@@ -1,4 +1,5 @@
 import { type LevelWithSilent, type Logger, pino } from "pino";
+import { toReadableLine } from "./readable-line.ts";
 import { standardError } from "./standard-streams.ts";
 
 export type { Logger };
@@ -16,7 +17,7 @@ const SECRETS = [
   "SAMLResponse",
 ];
 
-/** Writes one JSON object per line to standard error; standard output is for people. */
+/** Writes one JSON object per line to standard error, or lines for a person if that is a terminal. */
 export function makeLogger(
   { logLevel }: { readonly logLevel: LevelWithSilent | "crit" },
   base: Readonly<Record<string, unknown>> = {},
@@ -30,7 +31,7 @@ export function makeLogger(
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRETS.flatMap((name) => [`["${name}"]`, `*["${name}"]`]), censor: "[hidden]" },
     },
-    destination,
+    process.stderr.isTTY ? { write: (line: string) => destination.write(toReadableLine(line)) } : destination,
   );
   destination.onRecovery = (dropped) =>
     log.warn({ dropped }, "lines of the log could not be written, and were dropped");

@@ -82,7 +82,7 @@ if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
 } else {
   const suggestion = findClosestName(name, Object.keys(COMMANDS));
   failWithUsage(
-    `${PACKAGE_NAME} has no command "${name}"${suggestion ? `; did you mean ${suggestion}?` : "."}\n\n${USAGE}`,
+    `${USAGE}\n\n${PACKAGE_NAME} has no command "${name}"${suggestion ? `; did you mean ${suggestion}?` : "."}`,
   );
 }
 

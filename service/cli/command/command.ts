@@ -1,6 +1,6 @@
-import { parseArgs } from "node:util";
+import { parseArgs, styleText } from "node:util";
 import { type Config, readConfig } from "#config";
-import { commandLine, ExplainedError, isExplained } from "#runtime";
+import { commandLine, ExplainedError, findClosestName, isExplained } from "#runtime";
 import { growYoungGeneration } from "../../processes/young-generation.ts";
 
 export class UsageError extends ExplainedError {
@@ -34,18 +34,36 @@ export async function runCommand({ usage, options = {}, passThrough = false, run
     for (const warning of warnings) console.error(`warning: ${warning}`);
     await run(config, positionals, values);
   } catch (error) {
-    console.error(isExplained(error) ? messageOf(error) : error);
     const isUsageError = error instanceof UsageError;
-    if (isUsageError) console.error(`\n${usage}`);
+    // The error is the last line, where people look first.
+    if (isUsageError) console.error(`${shortUsage(usage)}\n`);
+    console.error(isExplained(error) ? inRed(messageOf(error)) : error);
     process.exitCode = isUsageError ? EXIT_USAGE : EXIT_FAILURE;
   }
+}
+
+const MAX_USAGE_LINES = 10;
+
+/** The forms of the command without the examples; without the explanations too if that would be long. */
+function shortUsage(usage: string): string {
+  const [forms] = usage.split("\n\n") as [string];
+  const lines = forms.split("\n");
+  if (lines.length <= MAX_USAGE_LINES) return forms;
+  const names = lines.filter((line) => !line.startsWith(" "));
+  return [...names.slice(0, MAX_USAGE_LINES - 1), "  --help explains them."].join("\n");
+}
+
+/** Colours the text where a terminal shows colours. */
+function inRed(text: string): string {
+  return styleText("red", text, { stream: process.stderr });
 }
 
 /** The action that the first argument names. */
 export function findAction<Action>(actions: Readonly<Record<string, Action>>, command: string, word: string): Action {
   if (word === "") throw new UsageError(`Specify an action: ${Object.keys(actions).join(", ")}.`);
   const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
-  if (!action) throw new UsageError(`${commandLine(command)} has no action "${word}".`);
+  if (!action)
+    throw new UsageError(`${commandLine(command)} has no action "${word}"${suggestionOf(word, Object.keys(actions))}`);
   return action;
 }
 
@@ -53,14 +71,22 @@ function parseCommandLine(options: NonNullable<CommandDefinition["options"]>) {
   try {
     return parseArgs({ options: { ...options, help: { type: "boolean", short: "h" } }, allowPositionals: true });
   } catch (error) {
-    throw isOptionError(error) ? new UsageError(optionErrorMessage(error)) : error;
+    throw isOptionError(error) ? new UsageError(optionErrorMessage(error, Object.keys(options))) : error;
   }
 }
 
 /** The error message of parseArgs, without its advice on arguments that start with a dash. */
-function optionErrorMessage({ message }: Error): string {
+function optionErrorMessage({ message }: Error, known: readonly string[]): string {
   const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
-  return unknown ? `Unknown option ${unknown}.` : message.split("\n", 1)[0]!;
+  if (unknown === undefined) return message.split("\n", 1)[0]!;
+  const names = known.map((name) => `--${name}`);
+  return `Unknown option ${unknown}${suggestionOf(unknown, names)}`;
+}
+
+/** Ends the sentence that names an unknown word. */
+function suggestionOf(word: string, known: readonly string[]): string {
+  const suggestion = findClosestName(word, known);
+  return suggestion === null ? "." : `; did you mean ${suggestion}?`;
 }
 
 function passArguments(): { values: Record<string, unknown>; positionals: string[] } {
@@ -97,8 +123,8 @@ export function acceptsStartArguments(args: readonly string[]): boolean {
     console.log(usage);
     return false;
   }
-  console.error(arg.startsWith("-") ? `Unknown option ${arg}.` : `Unexpected argument "${arg}".`);
-  console.error(`\n${usage}`);
+  console.error(`${usage}\n`);
+  console.error(inRed(arg.startsWith("-") ? `Unknown option ${arg}.` : `Unexpected argument "${arg}".`));
   process.exitCode = EXIT_USAGE;
   return false;
 }
