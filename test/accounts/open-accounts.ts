@@ -31,7 +31,7 @@ export const CONFIG = {
   corsOrigins: "*",
 } as const;
 
-/** What OWASP recommends is for attackers to wait for, not for tests. */
+/** OWASP recommends more, which delays attackers and would delay tests. */
 const CHEAP = { memory: 64, passes: 1, parallelism: 1 };
 
 export type OpenAccounts = {
@@ -96,7 +96,7 @@ export function from(address = newAddress()): ClientInfo {
   return { address, userAgent: "vitest", requestId: randomUUID() };
 }
 
-/** What the audit log says of a user, oldest first. */
+/** Returns the user's events in the audit log, oldest first. */
 export async function eventsOf({ owner }: OpenAccounts, userId: string): Promise<string[]> {
   const { rows } = await owner.query<{ event: string }>(
     "select event from auth.audit_log where user_id = $1 order by id",

@@ -87,7 +87,7 @@ describe("a signer with an account, as auth.signers describes it", () => {
     const sealed = await signers().seal(await signIn(email));
     expect((await signers().open(sealed))!.role).toBe("authenticated");
     await sql(statement, userId);
-    // As after a day.
+    // Records of deleted accounts are removed after a day.
     await sql("delete from auth.deleted_accounts");
     await expect(signers().open(sealed)).rejects.toMatchObject(ended);
   });

@@ -56,7 +56,7 @@ async function loseConnection(which: number): Promise<void> {
   );
 }
 
-/** What a gateway answers; null when it lost its connection, and with it perhaps the answer. */
+/** Returns the answer of a gateway; null if the connection was lost, perhaps after the token was replaced. */
 async function ask(gateway: number, token: string, retryKey: string | null): Promise<TokenPair | "refused" | null> {
   try {
     return await gateways[gateway]!.refresh(token, from(), { retryKey });

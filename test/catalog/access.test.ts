@@ -38,7 +38,7 @@ describe("roles", () => {
       "app.tenant": "blue",
       log_min_messages: "debug1",
     });
-    // What is logged is for a superuser to say.
+    // Only a superuser may set what is logged.
     expect([...user.userSettable].sort()).toEqual(["TimeZone", "app.tenant", "search_path", "statement_timeout"]);
     expect(catalog.roles.get(fixture.role("login"))!.settings.get("pgrst.db_max_rows")).toBe("5");
     expect(catalog.database).toMatchObject({ name: fixture.name, comment: "of tests" });

@@ -8,7 +8,7 @@ import { tableRequests } from "./table-requests.ts";
 export type ComparedArea = {
   readonly name: string;
   readonly database: DatabaseName;
-  /** What differs from the settings of the database. */
+  /** The settings that differ from those of the database. */
   readonly settings: Settings;
   /** The requests of generated areas are made from what the service at this URL says of itself. */
   requests(url: string): Promise<readonly ComparedRequest[]>;

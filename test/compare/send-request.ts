@@ -14,7 +14,7 @@ export type ComparedResponse = {
   readonly body: string;
 };
 
-/** Of the day, of the connection, or a measurement. */
+/** Headers that depend on the day or on the connection, or that are measurements. */
 const NOT_COMPARED = new Set([
   "date",
   "connection",
@@ -87,10 +87,10 @@ function comparedHeaders(headers: NodeJS.Dict<string | string[]>): Record<string
 
 const TIME = /\b(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d(:?\d\d)?)?/g;
 const WEEKS_MS = 60 * 24 * 60 * 60 * 1_000;
-/** What a fixture says of other days stays as it is. */
+/** False for other days: the ones that fixtures contain are compared. */
 const isRecent = (day: string) => Math.abs(Date.parse(day) - Date.now()) < WEEKS_MS;
 
-/** What the service measures of itself, and what else it does at the moment. */
+/** Replaces what the service measures and its present activity. */
 function withoutMeasures(path: string, body: string): string {
   if (/^\/(admin\/v1\/(running|requests)|metrics)\b/.test(path)) return "<measures>";
   if (path.startsWith("/admin/v1/catalog"))

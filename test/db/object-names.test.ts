@@ -7,7 +7,7 @@ import { usualNames } from "./usual-names.ts";
 
 type NamedObject = { readonly kind: string; readonly owner: string; readonly name: string };
 
-/** What migrations look for by its name alone. Row types of tables have the name of their table. */
+/** The names by which alone migrations look for objects. Row types of tables have the name of their table. */
 const NAMED_OBJECTS = `
   with schemas as (
     select oid, nspname from pg_namespace

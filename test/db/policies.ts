@@ -143,7 +143,7 @@ function cells(line: string): string[] {
   return line.split("|").map((cell) => cell.trim());
 }
 
-/** What a role of a request was granted something in, and the verbs that are not tried above. */
+/** Returns the objects in which a role of a request has privileges, with the verbs that are not tried above. */
 export async function untried(owner: pg.ClientBase): Promise<string[]> {
   const { rows } = await owner.query<{ needed: string }>(`
     select distinct verb || ' ' || nspname || '.' || relname as needed

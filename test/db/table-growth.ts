@@ -1,7 +1,7 @@
 /** How a table is kept from growing without end by the requests of anonymous or signed-in strangers. */
 type Growth = {
   readonly table: string;
-  /** What adds rows. */
+  /** The actions that add rows. */
   readonly by: string;
   /** A name of `content_service.bounds`, or what bounds the rows otherwise. */
   readonly bound: string;

@@ -15,7 +15,7 @@ type Options = {
   /** An empty folder, beside which the project is created. */
   readonly folder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** What is typed instead of the commands that install packages. */
+  /** Returns the commands that are typed instead of those that install packages. */
   readonly install: (commands: string) => string;
 };
 

@@ -47,7 +47,7 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** As if a cluster had run here before: few tests are about how it is made, which takes long. */
+/** Copies a cluster that has run before: making one takes long, and few tests are about that. */
 async function haveCluster(folder = dataDir): Promise<void> {
   await promisify(execFile)("cp", ["-a", join(before, "data"), folder]);
 }
