@@ -143,7 +143,7 @@ const FAULTS: Readonly<Record<string, () => Promise<unknown>>> = {
   "transactions are read-only, in sessions that stay": () => withSetting("default_transaction_read_only = on", false),
 };
 
-/** Whether each work is stopped. */
+/** Returns, for each background work, 1 if it is stopped and 0 otherwise. */
 async function readWork(): Promise<Readonly<Record<string, number>>> {
   const metrics = (await service.operations.measure()).flat() as {
     name: string;

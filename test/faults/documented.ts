@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const PAGE = join(import.meta.dirname, "../../docs/faults.md");
 
-/** What the page says that clients are told while a fault lasts: `503 PGRST000`, or a word of GraphQL. */
+/** Returns the errors that the page lists for a fault: `503 PGRST000`, or a code of GraphQL. */
 export async function documentedAnswers(fault: string): Promise<string[]> {
   const lines = (await readFile(PAGE, "utf8")).split("\n");
   let index = lines.findIndex((line) => line.startsWith(`| ${fault} |`));

@@ -1,4 +1,4 @@
-/** What was seen of numbered rows: by the clients that wrote them, in the table, and on the channel. */
+/** The numbered rows that were seen by the clients that wrote them, in the table, and on the channel. */
 export type Seen = {
   readonly acknowledged: readonly number[];
   readonly refused: readonly number[];

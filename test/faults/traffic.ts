@@ -19,7 +19,7 @@ export type Traffic = AsyncDisposable & {
   readonly unread: readonly number[];
   /** How often the channel has received each row. */
   readonly received: ReadonlyMap<number, number>;
-  /** What the channel has said of itself since it was first joined: that something may have been missed. */
+  /** The statuses of the channel since it was first joined which say that changes may have been missed. */
   readonly gaps: readonly string[];
   /** Resolves when each interface has answered well again, to a request that was sent after this was called. */
   allWell(): Promise<void>;

@@ -9,10 +9,10 @@ import type { ServiceProcess } from "./service-process.ts";
 import { type Send, startTraffic, type Traffic } from "./traffic.ts";
 
 export type Fault = {
-  /** As docs/faults.md calls it. */
+  /** The name of the fault in docs/faults.md. */
   readonly name: string;
   fail(): Promise<unknown>;
-  /** What an operator does, or Postgres by itself; nothing is done to the service. */
+  /** Does what an operator does, or Postgres by itself; nothing is done to the service. */
   repair(refusals: ReadonlyMap<string, number>): Promise<unknown>;
 };
 

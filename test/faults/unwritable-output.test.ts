@@ -69,7 +69,7 @@ async function fillLog(url: string): Promise<void> {
 
 type Unheard = Awaited<ReturnType<typeof startUnheard>>;
 
-/** What it prints and logs goes nowhere: it serves all the same, says how much was lost, and ends when it is told to. */
+/** Expects a service whose output and log are lost to serve, to say how much was lost, and to end when it is told to. */
 async function expectServedUnheard(service: Unheard): Promise<void> {
   const { child, url, ready, droppedLines, stop } = service;
   await ready();

@@ -80,7 +80,7 @@ type Disturbance = {
   begin(gateway: ChildProcess, opened: AsyncDisposableStack): void;
 };
 
-/** What keeps a service from its work that is not its own load. */
+/** Disturbances that keep a service from its work and are not its own load. */
 const DISTURBANCES: Readonly<Record<string, Disturbance>> = {
   "others take all processors": {
     seconds: 3,

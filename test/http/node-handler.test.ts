@@ -62,7 +62,7 @@ async function start(handle: GatewayHandler) {
   const log = pino({ level: "debug" }, sink);
   const serve = makeRouter({ routes: {}, folders: { "/rest/v1": handle }, errorBody: config.errorBody, log });
   const answer: NodeHandler = toNodeHandler(serve, config, log);
-  // As listen.ts has it.
+  // The options of listen.ts.
   const server = createServer({ optimizeEmptyRequests: true }, (request, response) => void answer(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -141,7 +141,7 @@ describe("a body that is streamed", () => {
       before = source.taken;
       await sleep(300);
     }
-    // What the buffers of two sockets hold.
+    // The buffers of two sockets hold less than half.
     expect(source.taken).toBeLessThan(MANY / 2);
     expect(source.taken - source.released).toBeLessThan(5);
     socket.resume();

@@ -76,7 +76,7 @@ type ParsedAnswer = {
 /** The text of `data` as it was sent, which is the last member. */
 function splitAnswer(text: string): Answer {
   const { errors: all, data } = parseJsonExactly(text) as ParsedAnswer;
-  // Of a fragment that is spread twice, Grafast locates the field twice.
+  // If a fragment is spread twice, Grafast locates its fields twice.
   const errors = all?.map(({ locations: _, ...error }) => error);
   if (data === undefined) return { data: null, errors };
   const head = all === undefined ? `{"data":` : `{"errors":${JSON.stringify(all)},"data":`;

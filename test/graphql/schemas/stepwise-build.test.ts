@@ -65,7 +65,7 @@ test("the event loop is free between the steps, none of which is a large part of
   expect(least).toBeLessThan(1 / 5);
 });
 
-/** Of the processor time that a build takes, how much goes by at most without a turn for others. */
+/** Returns the largest share of a build's processor time that passes without a turn for other work. */
 async function longestShare(preset: GraphileConfig.Preset): Promise<number> {
   const begunAt = usedProcessorTime();
   let seenAt = begunAt;

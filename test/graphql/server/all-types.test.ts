@@ -3,7 +3,7 @@ import { parseJsonExactly } from "../../../runtime/json/json-values.ts";
 import { useFixture } from "../../fixture.ts";
 import { serveGraphQL } from "../../graphql.ts";
 
-/** Of each type that a column can have, values that lose something where they are not passed on as they are. */
+/** For each type that a column can have, values that change if they are not passed on exactly. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   aclitem: ["anon=r/postgres"],
   bit: ["1"],
@@ -88,7 +88,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   xml: ["<a>b</a>"],
 };
 
-/** Of types that extensions of their names bring. */
+/** The types of extensions with the same names. */
 const OF_EXTENSIONS: Readonly<Record<string, readonly string[]>> = {
   citext: ["Ann", ""],
   cube: ["(1, 2),(3, 4.5)"],

@@ -367,7 +367,7 @@ test("the state for metrics has the last success of each schedule", async () => 
   expect(Date.now() - state.processed.getTime()).toBeLessThan(3 * MINUTE_MS);
 });
 
-/** As graphile-worker's cron does at each minute. */
+/** Queues the task like graphile-worker's cron at each minute. */
 function queueTick(): Promise<unknown> {
   const payload = JSON.stringify({ _cron: { ts: new Date().toISOString() } });
   return withClient(database.ownerUrl, (client) =>

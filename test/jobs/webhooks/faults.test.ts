@@ -13,7 +13,7 @@ describe("webhooks whose receiver", () => {
   let client: pg.Client;
   let receiver: Receiver;
   let service: Service;
-  /** Of each row, the number that was received last. */
+  /** The number of each row that was received last. */
   let received: Map<number, number>;
   let faults: string[];
 

@@ -12,7 +12,7 @@ const KEYS = 30;
 const RUNS = 200;
 /** Each starts a process, so there are fewer of them than of other runs unless all are run: one of each step. */
 const KILLS = Math.max(7, Math.round(propertyRuns(RUNS) ** 2 / RUNS));
-/** Of the kills, the share after which the lease ends by itself, not by a statement. */
+/** After one kill in so many the lease ends by itself, not by a statement. */
 const EVERY_REAL_LEASE = 25;
 
 type GatewayName = "first" | "second";
@@ -64,7 +64,7 @@ function start(name: GatewayName): Promise<Program> {
   return gateway;
 }
 
-/** What the receiver has been sent, with what must hold for each request. */
+/** Records the requests that the receiver has been sent, and checks what must hold for each. */
 function makeHistory() {
   const ids = new Map<string, string>();
   const events = new Map<string, string>();
@@ -237,7 +237,7 @@ describe(`two gateways, of which the one that sends is killed ${KILLS} times`, (
     const restarted = start(killed);
     // Another one may have taken over since: then that lease ends by itself.
     if (number % EVERY_REAL_LEASE !== 0 && killed === holder && rows[0]) {
-      // As if the time of the lease had passed; another holder keeps its own.
+      // Ends the lease early; another holder keeps its own.
       await client.query("update content_service.webhook_leases set expires_at = clock_timestamp() where holder = $1", [
         rows[0].holder,
       ]);

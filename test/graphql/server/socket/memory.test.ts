@@ -35,7 +35,7 @@ const variables = (kibibytes: number) => ({ unused: "x".repeat((kibibytes * KIB)
 const documentOf = (name: string, fields: number) =>
   `subscription { onArticleCreated { ${Array.from({ length: fields }, (_, nth) => `${name}${nth}: title`).join(" ")} } }`;
 
-/** What is said of a refusal, in either protocol. */
+/** Returns the message and the code of a refusal, in either protocol. */
 async function refusal(wire: Wire): Promise<{ message: string; code: string }> {
   const { type, payload } = await wire.hear();
   expect(type).toBe("error");

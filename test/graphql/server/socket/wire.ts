@@ -43,7 +43,7 @@ export class Wire {
     return this.#heard.shift();
   }
 
-  /** What came and was not asked for. */
+  /** The messages that came and were not asked for. */
   get unheard(): readonly Message[] {
     return this.#heard;
   }
