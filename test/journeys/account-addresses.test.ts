@@ -84,7 +84,7 @@ async function outcomeOf(way: Way, state: State, address: string, { actor, befor
   };
 }
 
-/** What the actor signs in with to the account of the address, and the addresses that the tokens claim. */
+/** Returns the credentials that sign the actor in to the account of the address, and the addresses that the tokens claim. */
 async function ownedBy(kind: AddressKind, address: string, { session, values }: Actor) {
   const credentials: Checked = { ...session, password: values.new! };
   const working = await workingFor(site, kind, address, credentials);

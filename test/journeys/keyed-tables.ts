@@ -6,7 +6,7 @@ export type KeyKind = {
   readonly primaryKey: readonly string[];
   /** By column, for those that refer to it. */
   readonly types: Readonly<Record<string, string>>;
-  /** What a writer sends for a new row. Empty where Postgres makes the key. */
+  /** Returns the key that a writer sends for a new row. Empty where Postgres makes the key. */
   newKey(number: number): Readonly<Record<string, unknown>>;
   /** Postgres accepts no value for it. */
   readonly isAlwaysGenerated?: boolean;

@@ -49,7 +49,7 @@ function inOrder(socket: RawClient["socket"], count: number): Promise<void> {
     socket.on("message", (data: Buffer) => {
       const id = Number(/"record":\{"id":(\d+)/.exec(data.toString())?.[1]);
       if (id === next) next++;
-      // What was said of the join may still be on its way.
+      // Messages about the join may still be on their way.
       else if (!Number.isNaN(id)) reject(new Error(`${id} came in place of ${next}`));
       if (next > count) resolve();
     });
@@ -139,7 +139,7 @@ describe("a client that resumes from its last position", () => {
     const { position } = (await first.join("realtime:news", NEWS)).payload.response;
     await first.close();
     await insert(1, 1);
-    // As after a standby was promoted that had not come so far, or a backup was restored.
+    // The history changes when a standby is promoted that had not come so far, or a backup is restored.
     const [place, history] = position.split("@");
     const elsewhere = `${place}@${history.replace(/^./, (digit: string) => (digit === "0" ? "1" : "0"))}`;
     for (const resume of [elsewhere, place]) {

@@ -1,4 +1,4 @@
-/** What a caller sees or does: the outcomes of one request, by caller. */
+/** The outcomes of one request, by caller. */
 export type MatrixRow = {
   readonly interface: string;
   readonly action: string;

@@ -211,7 +211,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
   });
 
   test("the pages load nothing that their policy forbids", () => {
-    // What is refused is told as an error too.
+    // The browser logs an error for each refused response, too.
     expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   });
 });

@@ -78,7 +78,7 @@ async function tokenFor(event: Event, person: Person): Promise<string> {
 
 type Signed = { readonly person: Person; readonly userId: string };
 
-/** What happens to the account, the grant, the key or the policies. */
+/** The events that concern the account, the grant, the key or the policies. */
 const HAPPENINGS: Partial<Record<Event, (signed: Signed) => Promise<unknown>>> = {
   "policy changed": () =>
     fixture.owner.query(
@@ -106,7 +106,7 @@ async function updateAccount(person: Person, changes: object): Promise<void> {
   expect(error).toBeNull();
 }
 
-/** What happens to the object that an address names. */
+/** Makes the event happen to the object that an address names. */
 async function happenToObject(event: Event, bucket: string, name: string): Promise<void> {
   const files = operator.storage.from(bucket);
   const upload = (client: SupabaseClient, path: string, upsert = false) =>
@@ -251,7 +251,7 @@ const addAccount = async ({ email }: Person) => {
   expect(error).toBeNull();
 };
 
-/** Of accounts, besides those of signers. */
+/** The events that concern accounts, besides those of signers. */
 const ACCOUNT_HAPPENINGS: typeof HAPPENINGS = {
   ...HAPPENINGS,
   "deleted and replaced by another user": async ({ person }) => {

@@ -22,7 +22,7 @@ const CONFIG = `
   enabled = true
   uri = "pg-functions://postgres/public/refuse_rivals"`;
 
-/** What the migrations of such applications contain. */
+/** A migration with the statements of such applications. */
 const MIGRATION = `
   create function public.refuse_rivals(event jsonb) returns jsonb language sql as $$
     select case when event -> 'user' ->> 'email' like '%@rival.example'

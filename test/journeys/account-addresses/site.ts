@@ -31,7 +31,7 @@ const ID_TOKEN_CLIENT = "application";
 /** Costs are for attackers, not for the accounts that exist beforehand. */
 const CHEAP_HASHES = { memory: 64, passes: 1, parallelism: 1 };
 
-/** What a mailbox or a telephone has received: codes, and the token of the first link. */
+/** A message that a mailbox or a telephone has received: codes, and the token of the first link. */
 export type Message = { readonly link: string; readonly token: string; readonly code: string };
 
 /** A service with the settings of production, the providers that it knows, and the mailboxes and telephones of everybody. */

@@ -10,7 +10,7 @@ import type { AddressKind, Way } from "./ways.ts";
 export type Actor = {
   readonly values: Record<string, string>;
   readonly own?: { readonly id: string; readonly email: string; readonly credentials: Credentials };
-  /** What the last sign-in has given. */
+  /** The credentials that the last sign-in has returned. */
   session: Credentials;
   /** How each step was answered, for the message of a failure. */
   readonly transcript: string[];

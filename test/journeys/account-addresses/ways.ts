@@ -1,4 +1,4 @@
-/** What was known of the address before. A stranger holds the unconfirmed account, its owner the confirmed and the banned one. */
+/** The states of the address before. A stranger holds the unconfirmed account, its owner the confirmed and the banned one. */
 export const STATES = ["none", "row", "unconfirmed", "confirmed", "banned"] as const;
 export type State = (typeof STATES)[number];
 
@@ -153,7 +153,7 @@ delete with a number     | end  | @admin DELETE /auth/v1/admin/users/{uuid} {}
 ban with a number        | ban  | @admin PUT /auth/v1/admin/users/{uuid} {"ban_duration": "24h"}
 `);
 
-/** What an administrator changes of an account without a word about the address: nothing is proved by it. */
+/** Changes of an account by an administrator that do not mention the address: they prove nothing. */
 export const CHANGES = readWays(`
 administration
 set a password               | password | @admin PUT /auth/v1/admin/users/{uuid} {"password": "{new}"}

@@ -4,7 +4,7 @@ import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import type { SupabaseClient } from "@supabase/supabase-js";
 import { expect } from "vitest";
 
-/** What may have happened since an address was signed. */
+/** The events that may have happened since an address was signed. */
 export const EVENTS = [
   ...[
     "nothing",
@@ -25,7 +25,7 @@ export type Signer = { readonly url: string; readonly token: string; readonly cl
 
 export type StorageAddress = {
   readonly bucket: "open" | "owned";
-  /** Whether the object is there when the address is signed. */
+  /** True if the object is there when the address is signed. */
   readonly isThere: boolean;
   sign(signer: Signer, name: string): Promise<Use>;
   /** Events that cannot happen to it, and why. */

@@ -55,7 +55,7 @@ const headersOf = (person: string) => ({
   apikey: anonKey,
   authorization: `Bearer ${token({ sub: person, role: "authenticated" })}`,
 });
-/** Of `/rest/v1`, or the selection of a GraphQL query. */
+/** A path of `/rest/v1`, or the selection of a GraphQL query. */
 type Query = string;
 const isGraphql = (query: Query) => query.startsWith("{");
 const graphqlUrl = (document: string) => `${fixture.service.url}/graphql?query=${encodeURIComponent(document)}`;

@@ -89,7 +89,7 @@ async function follow(params: { readonly table: string; readonly where?: string 
   return shape;
 }
 
-/** As a client that begins now reads them. */
+/** Reads the rows like a client that begins now. */
 async function readRows(table: string): Promise<string[]> {
   const response = await fetch(`${fixture.service.url}/v1/shape?table=${table}&offset=-1`, { headers });
   const messages = (await response.json()) as readonly { readonly value?: Readonly<Record<string, string | null>> }[];

@@ -49,7 +49,7 @@ const read = (position: ShapePosition, owner = ANN, number = 1) =>
 
 const toText = (rows: ReadonlyMap<string, string>) => JSON.stringify([...rows].toSorted());
 
-/** What a client does with changes, also to rows that it has from elsewhere. */
+/** Applies changes like a client, also to rows that it has from elsewhere. */
 function apply(rows: Map<string, string>, changes: readonly ShapeChange[]): void {
   for (const { before, after } of changes) {
     if (after === null) rows.delete(before![0]!);

@@ -472,7 +472,7 @@ describe("a database without logical replication", () => {
   });
 
   test("is refused behind a connection pooler", async () => {
-    // What PgBouncer says to whoever wants to replicate.
+    // PgBouncer sends this to clients that want to replicate.
     const answer = Buffer.from("SFATAL\0VFATAL\0C08P01\0Munsupported startup parameter: replication\0\0");
     const header = Buffer.from([0x45, 0, 0, 0, 4 + answer.length]);
     const pooler = createServer((socket) => socket.once("data", () => socket.end(Buffer.concat([header, answer]))));

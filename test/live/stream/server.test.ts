@@ -67,7 +67,7 @@ test("when Postgres is killed amid 50,000 changes, none is lost or repeated, and
   let kills = 0;
   for (let next = 0; next < ROWS; ) {
     const size = next % 10_000 === 0 ? 5_000 : 200;
-    // Whether it was committed is what the table says.
+    // The table tells whether it was committed.
     const writing = query(`insert into items select generate_series(${next}, ${next + size - 1})`).catch(() => {});
     if (kills < 2 && next >= (kills + 1) * 18_000) {
       kills++;
