@@ -113,7 +113,7 @@ test("a column is renamed while old and new clients write", async () => {
   const films = await ask("/api/v1/films/17");
   expect(films).toMatchObject({ status: 200, body: { id: 17, title: "Film 17" } });
 
-  // Of a command that was killed.
+  // A killed command leaves such a folder.
   await mkdir(`${pathOf("films-headline")}.part`, { recursive: true });
   await writeFile(join(`${pathOf("films-headline")}.part`, "0010-expand.sql"), "alter table");
   const planned = await migrate("plan", "rename", "public.films.title", "headline");

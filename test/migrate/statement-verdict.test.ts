@@ -98,7 +98,7 @@ test("the corpus has statements of all classes of locks", () => {
   expect(statements.length).toBeGreaterThanOrEqual(300);
 });
 
-/** Of a statement that holds others. */
+/** Returns the safe form of a statement that holds others. */
 function safeFormOf(statement: string): string | null {
   const lockedRows = [{ relation: "public.big", rows: 10_000, isEarlier: false }];
   return judgeStatement(statement, { ...NO_MEASURES, lockedRows, changed: 10_000 }).safeForm;

@@ -17,7 +17,7 @@ export type FixtureDatabase = {
   reload(): Promise<void>;
   plan(intent: Intent, options?: FixtureOptions): Plan;
   text(intent: Intent, options?: FixtureOptions): string;
-  /** What the statement answers; whatever it does is undone. */
+  /** Returns the result of the statement, and undoes its changes. */
   run(intent: Intent, options?: FixtureOptions): Promise<ResponseRow>;
   /** The body of the answer, as it is read from JSON. */
   rows(intent: Intent, options?: FixtureOptions): Promise<unknown>;

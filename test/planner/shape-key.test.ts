@@ -10,7 +10,7 @@ import { planIntent } from "./planner.ts";
 
 const responseOptions = { formats: [JSON_FORMAT], includesBody: true, maxAffected: null };
 
-/** What a plan comes to, a refusal included. */
+/** Returns the query of the plan, or the error that refuses it. */
 function outcome(...[intent, options]: Parameters<typeof planIntent>): string {
   try {
     return JSON.stringify(buildQuery(planIntent(intent, options)));
@@ -38,7 +38,7 @@ test("intents that differ in one place have different keys, unless their stateme
   expect(different).toBeGreaterThan(1_000);
 });
 
-/** What stands for null where something may be absent. */
+/** The values that replace null where something may be absent. */
 const PRESENT: Readonly<Record<string, unknown>> = {
   alias: "x",
   hint: "artist_id",

@@ -18,7 +18,7 @@ function fieldsOf(typeName: string): Record<string, string> {
   return Object.fromEntries(Object.entries(type.getFields()).map(([name, { type }]) => [name, String(type)]));
 }
 
-/** What each row of such a table has, without what it refers to. */
+/** Returns the fields of a row of such a table, without those that refer to other rows. */
 function leavesOf(typeName: string): string {
   const type = generated.schema.getType(typeName);
   if (!isObjectType(type)) throw new TypeError(`There is no object ${typeName}`);

@@ -145,7 +145,7 @@ describe("the recorded requests that changes break", () => {
         const { succeeded } = replayed[index]!;
         const broken = isBroken(responses[index]!, replayed[index]!);
         const callsBody = request.path === "/graphql" && JSON.stringify(request.body).includes("addTag");
-        // What functions of GraphQL do is not compared.
+        // The check does not cover the effects of GraphQL functions.
         const isWrong = refusal !== null ? succeeded || !isListed : broken && !isListed && !callsBody;
         return isWrong ? [{ request, refusal, isListed, value: replayed[index]!.value }] : [];
       });

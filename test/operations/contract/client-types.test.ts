@@ -226,7 +226,7 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 
 function same<A, B>(..._: Same<A, B> extends true ? [] : ["not the same"]): void {}
 `;
 
-/** What the compiler objects to in a program that uses the types. */
+/** Returns the compiler's errors in a program that uses the types. */
 async function objections(types: string, program: string): Promise<string> {
   await writeFile(join(folder, "database.types.ts"), types);
   await writeFile(join(folder, "program.ts"), program);

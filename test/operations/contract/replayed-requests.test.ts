@@ -9,7 +9,7 @@ import { serve } from "../../serve.ts";
 import { openContracts, SHOP, verdicts } from "./changed-contracts.ts";
 import { isBroken, REQUESTS, type RecordedResponse, ROWS, sendRequest } from "./recorded-clients.ts";
 
-/** What a migration may do to the shop. Not all of them are possible together. */
+/** Statements by which a migration may change the shop. Not all of them are possible together. */
 const STATEMENTS = [
   "alter table shop.items add column weight int",
   "alter table shop.makers add column weight int not null default 1",

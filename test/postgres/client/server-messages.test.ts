@@ -54,7 +54,7 @@ function readThroughOneBuffer(pieces: readonly Buffer[]): Message[] {
   return seen;
 }
 
-/** What the work returns; undefined if the server is said to have violated the protocol. Other exceptions are passed on. */
+/** Returns the result of the work; undefined if the server is said to have violated the protocol. Other exceptions are passed on. */
 function onlyViolations<Result>(work: () => Result): Result | undefined {
   try {
     return work();

@@ -36,7 +36,7 @@ describe("the shares of five connections for slow reads", () => {
     ["statements that take long", 4, (index: number) => each(index)],
   ])("%s has %i", (_who, most, claimantOf) => {
     expect(mostOf(shares, claimantOf)).toBe(most);
-    // What was given back can be taken again.
+    // Shares that were given back can be taken again.
     expect(mostOf(shares, claimantOf)).toBe(most);
   });
 

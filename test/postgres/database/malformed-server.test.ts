@@ -9,7 +9,7 @@ import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 import { anon, PID, sql } from "./open.ts";
 
-/** What the client receives instead of a message; null is the message itself. */
+/** Returns the message that the client receives instead; null leaves it as it is. */
 type Damage = (message: Buffer) => Buffer | null;
 
 /** Damages one message of the next session that sends such a one, and ends the session then if it is to. */
@@ -17,7 +17,7 @@ type Plan = {
   readonly type: string;
   readonly damage: Damage;
   readonly ends: boolean;
-  /** Whether the session is not yet open. */
+  /** True if the session is not yet open. */
   readonly atStart?: boolean;
 };
 

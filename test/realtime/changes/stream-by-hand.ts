@@ -86,7 +86,7 @@ export class StreamByHand implements ReplicationStream {
     }
   }
 
-  /** As a reader does that has lost its position. */
+  /** Refuses like a reader that has lost its position. */
   refuse(reason: string): void {
     this.gap(0n, reason);
     this.#state = { ...this.#state, status: "refused", reason };
