@@ -22,7 +22,7 @@ const OPEN: NodeJS.ProcessEnv = {
 const STRICT_FAULT = "Ab3456789";
 const service = { apikey: SERVICE_KEY, Authorization: `Bearer ${SERVICE_KEY}` };
 
-/** Of a user who was there before. */
+/** The token of a user who was there before. */
 let token: string;
 
 const gateways = useFixture(() => openFederatedGateways(OPEN));
@@ -44,7 +44,7 @@ beforeAll(async () => {
 type Outcome = {
   readonly status: number;
   readonly isCreated: boolean;
-  /** Whether the address of the account counts as proved; null without one. */
+  /** True if the address of the account counts as proved; null without one. */
   readonly isProved: boolean | null;
   /** Those of the access token in the response. */
   readonly claims: Readonly<Record<string, unknown>> | null;
@@ -55,7 +55,7 @@ const IS_PROVED = `
   select verified_email is not null or phone_confirmed_at is not null as "isProved" from auth.users where user_id > $1
   order by user_id desc limit 1`;
 
-/** What a way does at a gateway, and what remains of it. */
+/** Signs up at a gateway, and returns the response with the account that it leaves. */
 async function tryWay(url: string, way: SignUpWay, sent: Partial<SignUpRequest> = {}): Promise<Outcome> {
   const { owner } = gateways;
   const count = async () => (await owner.query<{ n: number }>(COUNT)).rows[0]!.n;
@@ -92,7 +92,7 @@ const WAYS = Object.entries(SIGN_UP_WAYS);
 const isRefused = ({ status, isCreated }: Outcome) => status >= 400 && status < 500 && !isCreated;
 const isDone = ({ status, isCreated }: Outcome) => status < 400 && isCreated;
 
-/** What each way does with a setting; the names of the ways for which `expected` does not hold. */
+/** Tries each way with a setting, and returns those for which `expected` does not hold. */
 async function exceptions(
   settings: NodeJS.ProcessEnv,
   expected: (way: SignUpWay, outcome: Outcome) => boolean,

@@ -44,7 +44,7 @@ beforeAll(async () => {
   await until(async () => (await fetch(`${fixture.url}/rest/v1/films`, { headers })).ok);
 });
 
-/** What a program of a user keeps while it asks for access. */
+/** Keeps the state of a user's program while it asks for access. */
 class Provider implements OAuthClientProvider {
   readonly redirectUrl = CALLBACK;
   readonly clientMetadata = {

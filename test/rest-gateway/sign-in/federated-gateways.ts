@@ -8,14 +8,14 @@ import { type Gateways, openGateways } from "./gateways.ts";
 
 /** Where clients reach the service, as far as they know. */
 export const SITE = "https://service.example.org";
-/** Of a program that may be sent codes. */
+/** The address of a program that may be sent codes. */
 export const PROGRAM = "https://app.example.org/signed-in";
 
 export type FederatedGateways = Gateways & {
   /** The service's address leads to the first gateway, or to the second. */
   browser(options?: { readonly gateway?: "one" | "two"; readonly accept?: string }): Browser;
   addProvider(provider: Partial<NewProvider> & Pick<NewProvider, "name" | "kind" | "issuer">): Promise<void>;
-  /** What the audit log says of the last refusal. */
+  /** Returns the reason of the last refusal in the audit log. */
   lastRefusal(): Promise<{ readonly reason: string; readonly because?: string }>;
 };
 

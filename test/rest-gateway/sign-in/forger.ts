@@ -10,12 +10,12 @@ type Claims = Readonly<Record<string, unknown>>;
 export type Forger = {
   readonly issuer: string;
   readonly publicKeyPem: string;
-  /** What it says at an address instead of what is right. */
+  /** Replaces the right answer at an address. */
   say(
     path: string,
     answer: (request: { form: URLSearchParams; request: IncomingMessage }) => Answer | Promise<Answer>,
   ): void;
-  /** What its discovery document has besides, or instead. */
+  /** Members that its discovery document has in addition, or with other values. */
   metadata: Record<string, unknown>;
   idToken(claims: Claims, header?: Readonly<Record<string, unknown>>): Promise<string>;
   /** All that it was asked for. */

@@ -24,7 +24,7 @@ beforeAll(async () => {
 const signIn = (login: string, query = "", browser = gateways.browser()) =>
   provider.signIn(browser, `${SIGN_IN}${query}`, login);
 
-/** What who left to link an identity is told in the end; they may be away for some time. */
+/** Links an identity, and returns the last response to the user, who may be away for some time. */
 async function link(token: string, login: string, away = async () => {}) {
   const { status, headers, body } = await gateways.post(
     `${gateways.one.url}/auth/providers/example/link`,

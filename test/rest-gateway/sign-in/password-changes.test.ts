@@ -86,7 +86,7 @@ async function withSettings<T>(settings: NodeJS.ProcessEnv, use: (url: string) =
   }
 }
 
-/** What a way does for a new account: its response, and which of both passwords holds afterwards. */
+/** Tries a way on a new account, and returns its response, and which of both passwords holds afterwards. */
 async function tryWay(way: PasswordChange, change: Change): Promise<readonly [string, string]> {
   const { person, password } = change;
   const { status } = await way(change);

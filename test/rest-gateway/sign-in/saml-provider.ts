@@ -25,7 +25,7 @@ export type User = { readonly id: string; readonly [attribute: string]: string }
 const EMAIL_FORMAT = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress";
 export const ISSUER = "urn:example:provider";
 const samlp = createRequire(import.meta.url)("samlp");
-/** What it tells of a user, and by which name. */
+/** Maps a user to the claims and the name in its assertions. */
 const profileMapper = ({ id, ...attributes }: User) => ({
   getClaims: () => attributes,
   getNameIdentifier: () => ({ nameIdentifier: id, nameIdentifierFormat: EMAIL_FORMAT }),
@@ -150,7 +150,7 @@ export async function openSamlProvider({
   });
 }
 
-/** What the script of the page does in a browser that runs it. */
+/** Submits the form like the script of the page in a browser. */
 export function submit(browser: Browser, { text, url }: PageView): Promise<PageView> {
   const action = /action="([^"]+)"/.exec(text)![1]!;
   const fields = [...text.matchAll(/name="([^"]+)"\s+value="([^"]*)"/g)].map(([, name, value]) => [

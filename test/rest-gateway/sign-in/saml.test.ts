@@ -238,7 +238,7 @@ describe("an assertion is refused, 401,", () => {
   });
 });
 
-/** Of the response itself, which stands outside its assertion. */
+/** Returns the signature of the response itself, which is outside its assertion. */
 function responseSignatureOf(xml: string): string {
   return signatureOf(xml.replace(assertionOf(xml), ""));
 }

@@ -101,7 +101,7 @@ describe("a login", () => {
 
   test("returns a token that fits into a header, even for a long name", async () => {
     const { email, userId } = await newPerson(gateways);
-    // As a row may be that is older than the bound.
+    // A row that is older than the bound may have such a name.
     await gateways.owner.query("alter table users drop constraint if exists users_name_max_length");
     await gateways.owner.query("update users set name = repeat('\u{1f642}', 20000) where id = $1", [userId]);
     const { body } = await post(at("/auth/login"), { username: email, password: PASSWORD });

@@ -26,7 +26,7 @@ let picture: Buffer;
 
 const main = () => user.storage.from("main");
 
-/** Whether the caller may, or finds something. */
+/** Resolves with true if the caller may do it, or finds something. */
 type Call = () => Promise<unknown>;
 
 const hasSome = (found: readonly unknown[] | undefined) => (found ?? []).length > 0;

@@ -11,7 +11,7 @@ import { shareOf } from "../../property-runs.ts";
 import { SECRET } from "../../secret.ts";
 import { useService } from "../../serve.ts";
 
-// What each caller may do with each method of storage-js, S3, TUS and signed addresses, compared with what SQL in the caller's role does.
+// The tests compare each method of storage-js, S3, TUS and signed addresses with the same access in SQL in the caller's role.
 
 type Claims = { readonly role: string; readonly sub?: string };
 
@@ -284,7 +284,7 @@ function methodsOf<Called>(all: Readonly<Record<string, Called>>, caller: string
   return shareOf([...methods.slice(first), ...methods.slice(0, first)]);
 }
 
-/** What has been prepared and is the same still needs no second preparation: most methods read, or are refused. */
+/** The rows that were prepared last. While they are unchanged they need no second preparation: most methods read, or are refused. */
 let prepared = "";
 
 async function storedRows(): Promise<string> {
@@ -314,7 +314,7 @@ async function setPolicies(policies: readonly string[]): Promise<void> {
   for (const [index, policy] of policies.entries()) await owner.query(`create policy "matrix ${index}" ${policy}`);
 }
 
-/** Whether the role may run the statements, and they touch a row. Nothing stays. */
+/** True if the role may run the statements, and each affects a row. All are rolled back. */
 async function allowsInSql({ role, ...claims }: Claims, statements: readonly string[]): Promise<boolean> {
   await owner.query("begin");
   try {

@@ -194,7 +194,7 @@ const FILE_METHODS: Calls = {
   purgeCache: () => files.purgeCache("a b/ü", { transformations: true }),
 };
 
-/** What the service does not have. */
+/** Methods that the service does not have. */
 const REFUSED = {
   buckets: {
     getBucketLifecycle: () => buckets.getBucketLifecycle("kept"),

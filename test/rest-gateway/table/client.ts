@@ -82,7 +82,7 @@ function reasonOf({ statusMessage = "" }: IncomingMessage): string {
   return Buffer.from(statusMessage, "latin1").toString("utf8");
 }
 
-/** What HTTP allows in no request line is escaped. */
+/** Escapes the characters that HTTP allows in no request line. */
 function wirePath(path: string): string {
   return path.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }

@@ -10,7 +10,7 @@ import { type Client, openClient, type TestRequest, type TestResponse } from "./
 import { openFixture } from "./differential/fixture.ts";
 import { like, post, REFUSALS, type Refusal } from "./refusals.ts";
 
-/** What can go wrong that the fixture has no occasion for. */
+/** Objects for the errors that the fixture has no occasion for. */
 const MISHAPS = `
   create table api.bookings (id int primary key, during int4range, constraint bookings_during_excl exclude using gist (during with &&));
   insert into api.bookings values (1, '[1,5)');
@@ -253,7 +253,7 @@ describe("an unavailable database", () => {
     );
 
   let hasty: Promise<Client> | undefined;
-  /** What waits for a connection is refused after a second there. */
+  /** Its requests wait for a connection for a second, and are then refused. */
   const openHasty = () => (hasty ??= open({ ...FIXTURE_SETTINGS, DB_POOL: "4", DB_ACQUIRE_TIMEOUT_SECONDS: "1" }));
 
   // A router accepts connections although Postgres does not.

@@ -104,7 +104,7 @@ async function totalOf(path: string, sent: Sent): Promise<number> {
   return Number(range!.split("/")[1]);
 }
 
-/** What letters are read by, with a condition on the hidden column. */
+/** Paths that read letters, with a condition on the hidden column. */
 const READS: Readonly<Record<string, (condition: string) => string>> = {
   "the table": (condition) => `letters?secret=${condition}`,
   "a page of the table": (condition) => `letters?secret=${condition}&limit=5`,

@@ -8,7 +8,7 @@ import { openClient, type TestRequest, type TestResponse, tokenOf } from "./clie
 import { openFixture } from "./differential/fixture.ts";
 import { tapStatements } from "./statement-tap.ts";
 
-/** What must stay as it is, and a place for what clients may write. */
+/** Rows that must stay as they are, and a table that clients may write. */
 const CANARIES = `
   create table api.canary (id int primary key, word text not null);
   insert into api.canary values (1, 'sings');
@@ -434,7 +434,7 @@ describe("a text stays that text", () => {
     expectUnchanged(async (text) => (await bodyOf(post("/rpc/greet", { name: text }))).replace("hello ", "")));
   test("when it is an argument in the address", () =>
     expectUnchanged(async (text) => {
-      // What reads like a filter is one there.
+      // A text that looks like a filter is one there.
       if (/^(not\.)?[a-z]+(\(\w+\))?\./.test(text)) return text;
       return (await bodyOf({ path: `/rpc/greet?name=${e(text)}` })).replace("hello ", "");
     }));

@@ -30,7 +30,7 @@ const ROWS = `
   grant select, insert, update, delete on public.books to anon;
 `;
 
-/** What clients do all the time, and how it has to end every time. */
+/** A request that clients repeat all the time, and the status that it must have every time. */
 type Habit = TestRequest & { readonly path: string; readonly expected: number };
 
 const HABITS: readonly Habit[] = [
@@ -123,7 +123,7 @@ const gone = ({ status }: TestResponse) => status === 404;
 describe("schema changes while requests run", () => {
   type Change = {
     readonly name: string;
-    /** What there is before. */
+    /** The statements that run before. */
     readonly given?: string;
     readonly sql: string;
     readonly path: string;

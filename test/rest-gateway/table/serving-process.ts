@@ -45,7 +45,7 @@ export async function serveApart(
   };
 }
 
-/** Of this program alone: on Linux, what `resourceUsage` tells begins with what the process had that started it. */
+/** Returns the peak of this program alone: on Linux, `resourceUsage` also counts the process that started it. */
 function peak(): number {
   const status = "/proc/self/status";
   const result = existsSync(status) ? /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(status, "utf8"))?.[1] : undefined;

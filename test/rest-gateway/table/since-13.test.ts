@@ -10,7 +10,7 @@ import { until } from "../../until.ts";
 import { openClient, type TestRequest, tokenOf } from "./client.ts";
 import { openFixture } from "./differential/fixture.ts";
 
-// What PostgREST answers since release 13, of which the 12.0.2 that ours is compared with knows nothing.
+// The tests check answers of PostgREST since release 13, which the 12.0.2 that ours is compared with lacks.
 
 const fixture = useFixture(openFixture);
 const owner = useFixture(() => connect(fixture.ownerUrl));

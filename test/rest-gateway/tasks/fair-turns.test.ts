@@ -70,7 +70,7 @@ async function resultsOf(ids: readonly string[]): Promise<unknown[]> {
   return (await gateways.owner.query(text, [ids])).rows.map(({ result }) => result);
 }
 
-/** Of a stranger without an account, from one address. */
+/** Queues calls of a stranger without an account, from one address. */
 async function floodAnonymously(count = 100): Promise<void> {
   const sent = { headers: later, from: STRANGER };
   for (let left = count; left > 0; left -= 10) {
@@ -79,7 +79,7 @@ async function floodAnonymously(count = 100): Promise<void> {
   }
 }
 
-/** Of a stranger with an account. */
+/** Queues calls of a stranger with an account. */
 function floodSignedIn(count = 300): Promise<unknown> {
   const claims = JSON.stringify({ sub: String(eve.userId), role: "authenticated", iss: "flood" });
   return gateways.owner.query(

@@ -6,7 +6,7 @@ import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { newPerson, openGateways, type Person, type Sent, type TestResponse } from "../sign-in/gateways.ts";
 
-/** What a DBA might write. */
+/** Functions that a DBA might write. */
 const FUNCTIONS = `
   create table public.ledger (id bigint generated always as identity primary key, note text not null, writer text);
   alter table public.ledger enable row level security;

@@ -24,7 +24,7 @@ import { type ReadDocument, readDocument } from "./operations.ts";
 const ADMIN = { ADMIN_EMAIL: "root@example.org", ADMIN_PASSWORD: "Obsidian-Ladder-4" };
 const AT = /^\/(auth|api\/auth|api\/mfa|csrf-token|\.well-known)(\/|$)/;
 
-/** What shows a page, leads a browser on, or speaks the language of a provider: nothing for a program that reads JSON. */
+/** Routes that show a page, redirect a browser, or speak the protocol of a provider: programs that read JSON do not call them. */
 const FOR_BROWSERS = [
   "GET /auth/account",
   "POST /auth/account",

@@ -21,7 +21,7 @@ describeInBrowser("the page of consent in a browser", () => {
   let person: Person;
   let application: Application;
   let siteUrl: string;
-  /** What the application's site shows. */
+  /** The text on the page of the application's site. */
   let shown: string;
 
   const fixture = useFixture(openOAuth);

@@ -74,7 +74,7 @@ const isRefused = (token: string) => {
   return expect(refreshed).rejects.toMatchObject({ error: "invalid_grant" });
 };
 
-/** Whether the API accepts the access token. The state of accounts and sessions is cached for some seconds. */
+/** True if the API accepts the access token. The state of accounts and sessions is cached for some seconds. */
 async function accepts(token: string): Promise<boolean> {
   const { status } = await request(at("/users?limit=1"), { headers: { Authorization: `Bearer ${token}` } });
   return status === 200;

@@ -74,7 +74,7 @@ async function ask(method: string, path: string, token: string, { body, headers 
 let lastId = 1000;
 const newId = () => ++lastId;
 
-/** Whether the interface did it. */
+/** Resolves with true if the interface carried it out. */
 type Attempt = (token: Tokens) => Promise<boolean>;
 
 const request =
@@ -318,7 +318,7 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
   "realtime: presence, private": inChannel(true, "presence", TRACK),
 };
 
-/** What only users themselves do, whatever they have granted. */
+/** Changes that only users themselves may make, whatever they have granted. */
 const ACCOUNT_CHANGES: readonly (readonly [method: string, path: string, body?: object])[] = [
   ["PUT", "/auth/v1/user", { data: { name: "Eve" } }],
   ["POST", "/auth/v1/logout"],

@@ -3,7 +3,7 @@ import jwt from "jsonwebtoken";
 import { SECRET } from "../../../secret.ts";
 import type { Caller, Case } from "./case.ts";
 
-/** What a client can tell two answers apart by. */
+/** The parts of an answer by which a client can tell two apart. */
 export type Answer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -23,7 +23,7 @@ const SETTINGS = {
   PGRST_DB_TX_END: "rollback-allow-override",
   PGRST_JWT_SECRET: SECRET,
 };
-/** What ours does beyond PostgREST; it is tested elsewhere. */
+/** These turn off additions of ours to PostgREST, which other tests cover. */
 const OWN_SETTINGS = { REST_REQUIRE_APIKEY: "false", REST_SAFE_WRITES: "false" };
 
 type Program = { readonly url: string; stop(): Promise<void> };
