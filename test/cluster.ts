@@ -41,7 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await runMigrations({ name: "migrate" }, { ...settings, url: urlOf("platform"), histories: [platform!] });
   await runMigrations({ name: "migrate" }, { ...settings, url: urlOf("content"), histories: [platform!, content!] });
 
-  // As each service does that starts on a database without it. Its statements also have the service read the catalogue again.
+  // Each service does this when it starts on a database without it. The statements also make the service read the catalogue again.
   const logger = new WorkerLogger(() => () => {});
   for (const name of ["platform", "content"]) await migrateQueue({ connectionString: urlOf(name), logger });
 

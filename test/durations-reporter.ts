@@ -18,7 +18,7 @@ export default class DurationsReporter implements Reporter {
     if (records) this.#record(measured);
     const late = records ? [] : overTime(measured);
     if (late.length > 0) process.exitCode = 1;
-    // What vitest prints at the end comes after this.
+    // Vitest prints its own summary after this.
     process.on("exit", () => process.stdout.write(`${textOf(late)}${this.#group === "default" ? leftOutText() : ""}`));
   }
 

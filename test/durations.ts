@@ -16,10 +16,10 @@ const RECORD = join(REPOSITORY, "test/durations.json");
 /** A file that takes longer is left to `npm run test:all`. */
 const SECONDS_OF_A_SHORT_FILE = 3;
 
-/** Of a processor, in a run beside others: a file that takes more is in the wrong group, or must be divided. */
+/** The seconds of a processor, in a run beside others, after which a file is in the wrong group, or must be divided. */
 export const MOST_SECONDS = { short: 5 * SECONDS_OF_A_SHORT_FILE, long: 240 };
 
-/** What `npm run test:record` has measured. A file that is new has no duration there, and counts as a short one. */
+/** The durations that `npm run test:record` has measured. A new file has none, and counts as a short one. */
 export const recordedDurations = readRecord();
 
 function readRecord(): DurationRecord {

@@ -22,7 +22,7 @@ export type Wire = {
 type Listeners = {
   /** Made for each connection, and given what the client says. */
   readonly listen?: () => (said: Buffer) => void;
-  /** Of what Postgres says; what is not passed on is lost, and the connection with it. */
+  /** False to drop messages of Postgres; the connection is then lost too. */
   readonly passes?: (said: Buffer) => boolean;
   /** Made for each connection: what its client receives instead, and whether that is the last of it. */
   readonly alter?: () => (said: Buffer) => { readonly bytes: Buffer; readonly ends: boolean };

@@ -61,7 +61,7 @@ test("the SQL of the migrations' functions writes a whole row as `alias.*`", () 
 const ON_SAFE_PATH =
   /^(cluster\/archive\/(?!scheduled)|catalog\/(definitions\/|(constraints|locked-relations|roles|routines|schemas|shown-rows|tables|types|view-columns)\.ts)|migrate\/(dump-schema|object-names|object-settings|planned-table|reverse-migration)\.ts)/;
 
-/** What is not looked up on the search path. */
+/** Words that are not looked up on the search path. */
 const SYNTAX =
   /^(all|any|array|as|bit|cast|char|check|coalesce|collation|exists|extract|filter|greatest|grouping|in|interval|key|least|nullif|numeric|on|operator|over|overlay|position|row|substring|table|time|timestamp|trim|using|values|varchar|with)$/;
 
@@ -161,7 +161,7 @@ test("finds an operator that is written beside a literal", () => {
   expect(found("select from t where name operator(pg_catalog.=) 'literal' limit 1 offset 2")).toEqual([]);
 });
 
-/** What runs in the sessions of requests, with the search path of the database and of the role. */
+/** Files whose SQL runs in the sessions of requests, with the search path of the database and of the role. */
 const OF_REQUESTS = /^(planner|plugins|graphql\/compile)\//;
 
 test("the SQL of requests names the operators beside literals with their schema", () => {

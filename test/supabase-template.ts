@@ -13,7 +13,7 @@ import { REPOSITORY } from "./repository.ts";
 
 const TEMPLATE = join(REPOSITORY, "templates/supabase");
 
-/** What the first migration of a project of template `supabase` contains. */
+/** Returns the contents of the first migration in a project of template `supabase`. */
 export function readSupabaseTemplate(database: string): string {
   const folder = join(TEMPLATE, "sql");
   const texts = readdirSync(folder)

@@ -22,7 +22,7 @@ type TestedRouter = {
   readonly sessions?: number;
 };
 
-/** What clients of all interfaces do through a router, and requests beside the same ones without it. */
+/** Tests the requests of clients of all interfaces through a router, beside the same ones without it. */
 export function testThrough(name: string, { start, sessions }: TestedRouter): void {
   describe(`through ${name}`, () => {
     const clusterUrl = urlOf("postgres", "postgres");

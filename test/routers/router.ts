@@ -7,7 +7,7 @@ import { startPgpool } from "./pgpool.ts";
 export type Router = {
   /** On the loopback address, for any role and database of the server. */
   readonly port: number;
-  /** What an operator has to set for it. */
+  /** The settings that an operator needs for it. */
   readonly settings: Readonly<Record<string, string>>;
   close(): Promise<void>;
 };

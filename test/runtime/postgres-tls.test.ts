@@ -61,7 +61,7 @@ afterAll(() => cluster.stop());
 const urlOf = (parameters: Record<string, string>, { host = "localhost", user = "postgres:secret" } = {}) =>
   `postgresql://${user}@${host}:${port}/postgres?${new URLSearchParams(parameters)}`;
 
-/** As the service begins. */
+/** Connects like the service when it starts. */
 async function reach(url: string, ownerUrl = url) {
   const { config } = readConfig({ DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: "x".repeat(32) });
   return startPostgres(

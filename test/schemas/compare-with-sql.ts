@@ -15,7 +15,7 @@ import { serveSchema } from "./served.ts";
 
 /** Tables that are compared at the same time. */
 const AT_ONCE = 4;
-/** Of a schema with more tables, a share is compared. */
+/** A share of the tables is compared if a schema has more. */
 const MANY_TABLES = 40;
 
 /** The tests of one schema: each interface returns the same as SQL. */

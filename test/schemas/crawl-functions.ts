@@ -98,7 +98,7 @@ async function callByTable(
   const body = `{${members.join(", ")}}`;
   const headers = { "Content-Type": "application/json", "Content-Profile": schema, Prefer: "tx=rollback" };
   const { status, json } = await ask(`/rest/v1/rpc/${encodeURIComponent(name)}`, { method: "POST", headers, body });
-  // Of several that these names may mean none is called: 300.
+  // If the names match several functions, none is called: 300.
   if (status >= 300) return { code: isRecord(json) ? String(json.code) : String(status) };
   return { rows: returns === "void" ? "" : sorted(json) };
 }

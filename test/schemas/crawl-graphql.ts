@@ -25,13 +25,13 @@ import type { Served } from "./served.ts";
 
 type Field = GraphQLField<unknown, unknown>;
 
-/** What a table is in the schema of the role. */
+/** A table in the schema of the role. */
 type Shape = {
   readonly table: Table;
   readonly list: Field;
   readonly isConnection: boolean;
   readonly type: GraphQLObjectType;
-  /** Of the columns that are fields, what they are called. */
+  /** The fields of the columns that have one. */
   readonly fields: ReadonlyMap<string, Field>;
 };
 
@@ -49,7 +49,7 @@ export async function readShapes(served: Served, findings: Findings): Promise<Gr
       ? [{ list, type, isConnection }]
       : [];
   });
-  // Of several lists that a table may be, it is the one with the most of its columns, and no list is two tables.
+  // A table takes the list with the most of its columns, if several may be its own, and no two tables share a list.
   const possible = served.tables.flatMap((table) =>
     lists
       .filter(({ list }) => isNamedFor(list.name, table.name))

@@ -67,7 +67,7 @@ export function endTable(schema: string): string {
   return `create table ${quoted(schema)}.${END} (id bigint generated always as identity primary key)`;
 }
 
-/** Whether changes of its rows can be published. */
+/** True if changes of its rows can be published. */
 export function isTold({ kind, isPartition, isLogged }: Table): boolean {
   return (kind === "r" || kind === "p") && !isPartition && isLogged;
 }

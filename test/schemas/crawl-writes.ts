@@ -59,7 +59,7 @@ async function sendToTable({ ask }: Served, table: Table, row: Row): Promise<{ s
   return ask(`/rest/v1/${encodeURIComponent(table.name)}?${filters.join("&")}`, { method: "PATCH", headers, body });
 }
 
-/** As it came, whole: what nobody may write is left out there. */
+/** Sends the row back unchanged: it lacks the columns that nobody may write. */
 async function sendToResource({ ask }: Served, table: Table, row: Row): Promise<{ status: number; text: string }> {
   const address = `${addressOf(table)}/${keyOf(table, row)}`;
   const { text } = await ask(address);

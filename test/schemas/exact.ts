@@ -1,4 +1,4 @@
-/** What JSON says, with numbers as they are written: two texts of one number differ where their digits do. */
+/** A value of JSON, with numbers as they are written: two texts of one number differ where their digits do. */
 export type Json = null | boolean | string | WrittenNumber | readonly Json[] | { readonly [name: string]: Json };
 
 export class WrittenNumber {

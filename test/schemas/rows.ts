@@ -25,7 +25,7 @@ export async function fillTables(client: pg.ClientBase, tables: readonly Table[]
   }
   for (const table of pending.filter(({ name }) => rows.get(name)!.length === 0)) await fill(table);
   await client.query("set session_replication_role = origin");
-  // What is inserted later takes numbers that no row has.
+  // Rows that are inserted later take numbers that no row has.
   await client.query(
     `select setval(oid::regclass, 1000) from pg_class where relkind = 'S' and relnamespace = $1::regnamespace`,
     [quoted(tables[0]?.schema ?? "public")],
@@ -42,7 +42,7 @@ export async function fillTables(client: pg.ClientBase, tables: readonly Table[]
   }
 }
 
-/** Whether one more row of a table that `fillTables` filled could be made. The session runs no triggers. */
+/** Returns whether one more row of a table that `fillTables` filled could be made. The session runs no triggers. */
 export async function insertOneMore(
   client: pg.ClientBase,
   table: Table,
@@ -114,7 +114,7 @@ function makeRow(table: Table, rows: ReadonlyMap<string, readonly Row[]>, number
   return row;
 }
 
-/** Whether the columns of the key lead to a row now, or to nothing where that is allowed. */
+/** Makes the columns of the key refer to a row, or to nothing where that is allowed; false if neither is possible. */
 function refer(
   table: Table,
   { columns, targetColumns }: ForeignKey,

@@ -6,7 +6,7 @@ import { useDatabase } from "../database.ts";
 import { COMPILE_CACHE, startGateway, stopped } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";
 
-/** What large packages and modules of Node are needed for; they are loaded when that is used first. */
+/** The uses of large packages and modules of Node, which load them; the start is none of these. */
 const NOT_AT_START = {
   "internal/deps/amaro/": "the stripping of types, which the compile cache keeps",
   "@dataplan/": "/graphql",
@@ -33,7 +33,7 @@ const NOT_AT_START = {
 
 const database = useDatabase();
 
-/** As of a start for which the compile cache has all modules: a slow machine may have the service load some more than the start before. */
+/** Starts until the compile cache has all modules: on a slow machine the service may load some more than at the start before. */
 async function modulesAtCachedStart(): Promise<readonly string[]> {
   const cached = new Set<string>();
   for (;;) {

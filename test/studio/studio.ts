@@ -37,9 +37,9 @@ export type OpenStudio = {
   readonly browser: Browser;
   readonly service: Service;
   readonly database: TestDatabase;
-  /** What the pages have sent, in order. */
+  /** The requests of the pages, in order. */
   readonly requests: readonly SentRequest[];
-  /** As the owner of the database. */
+  /** Runs a statement as the owner of the database. */
   sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
   /** Another page of the same browser, signed in. */
   open(path: string, view?: Pick<StudioOptions, "width" | "scheme">): Promise<Page>;

@@ -13,7 +13,7 @@ import { killAtEachStep } from "../../killed-commands.ts";
 const settings = { BASE_SCHEMA: "platform" };
 const rootUrl = urlOf("postgres", "postgres");
 const query = async (url: string, sql: string) => (await withClient(url, (client) => client.query(sql))).rows;
-/** What creates, names, marks and drops databases, and completes what is done in them. */
+/** Statements that create, name, mark or drop databases, and commits, which complete the work in them. */
 const isStep = /^(?:create|drop|alter|comment on|revoke all on) database|^commit\b/i;
 
 const database = useDatabase({ template: "platform" });

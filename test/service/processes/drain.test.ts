@@ -43,7 +43,7 @@ async function start(settings: NodeJS.ProcessEnv): Promise<void> {
 
 const openGate = () => owner.query("update public.gate set is_open = true");
 
-/** What becomes of a request that is in flight until the gate is opened, with others so that so many are. */
+/** Returns the outcome of a request that is in flight until the gate is opened, with others so that so many are. */
 async function sendWaiting(count = 1): Promise<{ readonly outcome: Promise<unknown> }> {
   const answer = ask(`${program.url}/rest/v1/rpc/wait`, { headers: { apikey: anonKey }, method: "POST" });
   const outcome = answer.then(
@@ -127,7 +127,7 @@ describe.each([
           (thrown: NodeJS.ErrnoException) => thrown,
         );
         answered++;
-        // As upgrades are refused: with an HTTP status.
+        // A refused upgrade has an HTTP status.
         if (error && !error.message.startsWith("Unexpected server response")) return error.code;
       }
     });

@@ -67,7 +67,7 @@ describe("the limits of two workers are those of the service", () => {
       const { status } = await ask(at("/rest/v1/ledger?limit=1"), { headers });
       statuses.push(status);
       if (status === 200) admitted++;
-      // What arrives during a report is counted later.
+      // Requests that arrive during a report are counted later.
       await until(async () => (await reported()) > admitted - LIMIT / 10);
     }
     expect(admitted).toBeGreaterThanOrEqual(LIMIT);
@@ -84,7 +84,7 @@ describe("the limits of two workers are those of the service", () => {
       return { socket, status };
     };
     const sockets: WebSocket[] = [];
-    // What the other worker has opened is known a moment later.
+    // The worker learns of the other one's connections a moment later.
     await until(async () => {
       const { socket, status } = await open();
       if (status === 101) sockets.push(socket);

@@ -28,7 +28,7 @@ export async function ask(
 
 export type Traffic = {
   readonly answered: () => number;
-  /** What went wrong until the end. */
+  /** Ends the traffic, and returns the errors until then. */
   end(): Promise<string[]>;
 };
 
