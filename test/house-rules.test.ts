@@ -48,6 +48,13 @@ describe("the rules of the source tree", () => {
     expect(files.filter((file) => /(^|\/)(utils?|lib|helpers?|common|misc|manager)(\.ts|\/)/.test(file))).toEqual([]);
   });
 
+  test("a comment begins with its subject or its verb, not with a clause", () => {
+    const clause = /(\/\*\*|\/\/|^\s*\*) (What|Whether|Of|As)\b/m;
+    expect(clause.test(`${"//"} What it returns.`)).toBe(true);
+    const sources = files.filter((file) => /\.m?[jt]s$/.test(file));
+    expect(offenders(sources, (file) => clause.test(textOf(file)))).toEqual([]);
+  });
+
   test("docs/dependencies.md says what each dependency is for", () => {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(textOf("package.json"));
     const page = textOf("docs/dependencies.md");
