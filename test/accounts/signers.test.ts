@@ -21,7 +21,7 @@ async function define(body: string): Promise<void> {
 
 const remoteKeys = { current: () => remote, refetch: async () => false };
 
-/** Without what others remember of an account. */
+/** Makes signers that have cached nothing of an account. */
 const signers = (keys = KEYS, claimsHook: string | null = "public.access_claims") =>
   makeSigners({
     ...{ asOwner: opened.asOwner, keys, remoteKeys, log: { warn() {} } },

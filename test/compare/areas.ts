@@ -29,5 +29,5 @@ export const COMPARED_AREAS: readonly ComparedArea[] = [
   ...TABLE_AREAS,
 ];
 
-/** Those of tables that one service with the default settings can serve. */
+/** The areas of tables that one service with the default settings can serve. */
 export const PLAIN_TABLE_AREAS = TABLE_AREAS.filter(({ settings }) => Object.keys(settings).length === 0);

@@ -13,7 +13,7 @@ type Options = {
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
-/** One shell for a whole walk: what a block has set, the next one has. */
+/** Opens one shell for a whole walk: the settings of a block remain for the next one. */
 export function openTerminal({ folder, environment }: Options): Terminal {
   const shell = spawn("bash", ["-o", "pipefail"], {
     cwd: folder,

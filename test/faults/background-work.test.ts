@@ -125,7 +125,7 @@ const IDLE = [
   "webhook maintenance",
 ];
 
-/** Until all work that is done at any time has been reported as stopped. */
+/** Refuses connections until all work that is done at any time has been reported as stopped. */
 const refuseConnections = async () => {
   await superuser.query(`alter database ${database.name} allow_connections false`);
   await endSessions();
@@ -166,7 +166,7 @@ async function post(path: string, body: object, headers = {}): Promise<boolean> 
   return (await fetch(service.url + path, init)).ok;
 }
 
-/** Until the subscriber has received a row that is written from now on, and the queue has run a task. */
+/** Resolves when the subscriber has received a row that is written from now on, and the queue has run a task. */
 async function allWorks(): Promise<void> {
   const written = new Set<number>();
   await until(async () => {

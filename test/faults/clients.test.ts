@@ -143,7 +143,7 @@ async function joinWithMuch(client: RawClient): Promise<void> {
   }
 }
 
-/** Nearly a whole frame, of which the last bytes never come. */
+/** Sends nearly a whole frame, and never its last bytes. */
 function beginMessage({ socket }: RawClient): Promise<unknown> {
   const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0, 0, 0]);
   const { _socket: wire } = socket as unknown as { _socket: Socket };

@@ -7,7 +7,7 @@ import { SECRET } from "../secret.ts";
 export type ServiceProcess = Program &
   AsyncDisposable & {
     readonly heap: Heap;
-    /** How many files and sockets it has open. */
+    /** Counts its open files and sockets. */
     openFiles(): Promise<number>;
     residentMebibytes(): Promise<number>;
   };

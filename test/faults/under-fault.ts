@@ -16,7 +16,7 @@ export type Fault = {
   repair(refusals: ReadonlyMap<string, number>): Promise<unknown>;
 };
 
-/** Longer than a request waits for a connection. */
+/** A request waits less for a connection. */
 const LASTS_MS = 2_500;
 const WRITES_BEFORE = propertyRuns(500);
 const WRITES = propertyRuns(2_000);
@@ -30,7 +30,7 @@ type Broken = {
   readonly send?: Send;
 };
 
-/** All interfaces under load, before, while and after it happens: nothing of what must not happen has. */
+/** Expects that all interfaces under load answer as documented before, during and after the fault, and lose nothing. */
 export async function expectServedUnder(fault: Fault, broken: Broken): Promise<void> {
   const { refusals, found, gaps } = await expectRecovery(fault, broken);
   expect(await documentedAnswers(fault.name)).toEqual(expect.arrayContaining([...refusals.keys()]));
@@ -38,7 +38,7 @@ export async function expectServedUnder(fault: Fault, broken: Broken): Promise<v
   expect(gaps).toEqual([]);
 }
 
-/** The same, and what was found. */
+/** Returns the refusals and the gaps, and the faults that were found. */
 export async function expectRecovery(
   { name, fail, repair }: Fault,
   { service, postgres, send = fetch }: Broken,

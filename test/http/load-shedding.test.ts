@@ -75,7 +75,7 @@ describe("an overloaded service", () => {
 });
 
 type Disturbance = {
-  /** Longer than the second that requests are counted in, and several times the half second whose mean the lateness is. */
+  /** This is longer than the second that requests are counted in, and several times the half second whose mean the lateness is. */
   readonly seconds: number;
   begin(gateway: ChildProcess, opened: AsyncDisposableStack): void;
 };

@@ -24,14 +24,14 @@ afterEach(() => {
 
 type Source = {
   readonly flow: BodyStream;
-  /** How many of its pieces were asked for, and how many are done with. */
+  /** The number of its pieces that were asked for, and the number that are done with. */
   taken: number;
   released: number;
   /** The last one was given, or nobody wants it any more. */
   isOver: boolean;
 };
 
-/** So many pieces of so many letters; instead of the one behind the last, an error. */
+/** Makes so many pieces of so many letters; an error takes the place of the one behind the last. */
 function pieces(count: number, bytes: number, { fails = false } = {}): Source {
   const source: Source = { flow: read(), taken: 0, released: 0, isOver: false };
   async function* read(): AsyncGenerator<BodyChunk> {

@@ -111,7 +111,7 @@ describe("Postgres", () => {
     return client;
   }
 
-  /** Another session. */
+  /** Connects another session. */
   async function another(url = database.ownerUrl): Promise<pg.Client> {
     const client = await connect(url);
     others.push(client);

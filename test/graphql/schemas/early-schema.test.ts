@@ -176,7 +176,7 @@ function selectionsOf(type: GraphQLObjectType, depth: number): string[] {
   });
 }
 
-/** One text for each field of the last argument, if it is an input. */
+/** Returns one text for each field of the last argument, if it is an input. */
 function argumentTexts(given: readonly GraphQLArgument[]): string[] {
   const last = given.at(-1);
   if (!last) return [""];

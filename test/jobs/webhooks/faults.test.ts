@@ -17,7 +17,7 @@ describe("webhooks whose receiver", () => {
   let received: Map<number, number>;
   let faults: string[];
 
-  /** With a short timeout, a change whose response is not read in time on a busy machine is sent again. */
+  /** The timeout is long: a change whose response is not read in time on a busy machine is sent again. */
   async function open(timeout = "60 seconds"): Promise<void> {
     receiver = await startReceiver();
     database = await cloneDatabase("platform");

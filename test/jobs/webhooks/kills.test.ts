@@ -94,7 +94,7 @@ function makeHistory() {
   };
 }
 
-/** Some of the rows, each of them several times. */
+/** Changes some of the rows, each of them several times. */
 async function write(by = client): Promise<void> {
   for (let statements = 0; statements < 4; statements++) {
     await by.query("update public.orders set number = number + 1 where id % 3 = $1", [statements % 3]);
@@ -150,7 +150,7 @@ async function untilRequest(respond: Receiver["respond"]): Promise<void> {
   receiver.respond = usual;
 }
 
-/** How a gateway is brought to the step, and killed within it; returns which one was. */
+/** Each brings a gateway to the step and kills it there; it returns which gateway. */
 const STEPS: Readonly<Record<string, () => Promise<GatewayName>>> = {
   "while it reads a page": () =>
     whileLocked(async () => {

@@ -5,7 +5,7 @@ import { Webhook } from "standardwebhooks";
 
 export type ReceivedRequest = {
   readonly id: string;
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;

@@ -117,7 +117,7 @@ describe("the memory of all sockets", () => {
     );
     const wire = await connect();
     wire.socket.pause();
-    // Who does not read answers no ping, and would be cut off for that.
+    // A client that does not read answers no ping, and would be disconnected for that.
     const pongs = setInterval(() => wire.socket.pong(), 1_000);
     const query = "{ articles(first: 10) { edges { node { content } } } }";
     for (let nth = 0; nth < 60; nth++) wire.say({ type: "subscribe", id: String(nth), payload: { query } });
