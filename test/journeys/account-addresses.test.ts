@@ -108,7 +108,7 @@ async function signIn(kind: AddressKind, address: string, password: string): Pro
   return { accessToken: json?.accessToken, refreshToken: json?.refreshToken };
 }
 
-/** Somebody with a confirmed account of another address. */
+/** Creates somebody with a confirmed account of another address. */
 async function newNeighbour(kind: AddressKind, address: string, signal: AbortSignal): Promise<Actor> {
   const actor = await newActor(site, kind, address, signal);
   const email = `own-${randomUUID()}@example.org`;
@@ -118,7 +118,7 @@ async function newNeighbour(kind: AddressKind, address: string, signal: AbortSig
   return { ...actor, own: { id, email, credentials } };
 }
 
-/** How an address is proved after something else has happened to it. */
+/** Returns the way to prove an address after something else has happened to it. */
 const canonicalProof = (kind: AddressKind): Way =>
   PROOFS.find(({ name }) => name === (kind === "email" ? "sign-up, code" : "number, code"))!;
 

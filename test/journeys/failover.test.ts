@@ -165,7 +165,7 @@ test("broadcasts reach the clients of another gateway after a failover", async (
 });
 
 type WrittenRow = { readonly sentAt: number; ackedAt: number };
-/** From a SUBSCRIBED to the next error of the channel. */
+/** The events from a SUBSCRIBED to the next error of the channel. */
 type Segment = { readonly from: number; readonly ids: Set<number>; isOver: boolean };
 
 async function listenInSegments(gateway: Service, transport: typeof WebSocket): Promise<Segment[]> {

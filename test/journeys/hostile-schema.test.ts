@@ -56,7 +56,7 @@ const operated = useFixture(() => {
       [receiver.url],
     );
     const client = await owner.connect();
-    // Who may create objects in a schema on the path cannot put it before Postgres's own. The owner's sessions have it there all the same.
+    // A role that may create objects in a schema on the path cannot put it before Postgres's own. The owner's sessions have it there all the same.
     await createHostileSchema(client, { path: `"$user", public, ${HOSTILE_SCHEMA}`, ownerPath: HOSTILE_PATH });
     client.release();
   });

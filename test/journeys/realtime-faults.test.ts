@@ -100,7 +100,7 @@ async function listen(transport: typeof WebSocket): Promise<(number | string)[]>
   return told;
 }
 
-/** In batches, one transaction each; whether one was committed is what the table says. */
+/** Makes the changes in batches, one transaction each; the table tells whether one was committed. */
 async function makeChanges(): Promise<void> {
   const faults = [...FAULTS];
   let going: Promise<void> = Promise.resolve();
@@ -117,7 +117,7 @@ async function makeChanges(): Promise<void> {
   await going;
 }
 
-/** Those ids that did not come right behind the one before, with what was said in between. */
+/** Returns the ids that did not come right behind the one before, with the statuses in between. */
 function gapsIn(
   told: readonly (number | string)[],
 ): readonly { readonly id: number; readonly said: readonly string[] }[] {
@@ -170,7 +170,7 @@ test("a commit that waits for a standby is sent, and checked, when other session
 
   const member = await commitsSlowly("insert into members values (1); insert into letters values (1, 1)");
   await until(isAsked(new Date(0)));
-  // Longer than usual, which operators are told.
+  // The commit waits longer than usual, which the health reports.
   await until(async () => (await readHealth()).reason?.includes("delivery of changes") ?? false);
   await setStandby("");
   await member.committed;

@@ -62,7 +62,7 @@ async function residentMebibytes(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)![1]) / 1024;
 }
 
-/** All inserts that a client is told of, whatever becomes of its sockets. */
+/** Collects all inserts that a client receives, whatever becomes of its sockets. */
 async function listening(transport: typeof WebSocket, { url = fixture.service.url, version = "2.0.0" } = {}) {
   const client = makeClient(url, null, transport, version);
   clients.push(client);

@@ -72,7 +72,7 @@ const WORKER = `
     return Response.json({ done: data.length });
   });`;
 
-/** Called by the page, which has another origin. */
+/** A function that the page calls, which has another origin. */
 const GREET = `
   const headers = { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "authorization, x-client-info, apikey, content-type" };
   Deno.serve(async (req) => {

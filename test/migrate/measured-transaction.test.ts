@@ -86,7 +86,7 @@ async function waits(client: pg.Client, sql: string): Promise<boolean> {
 const READS = [...UPDATED_TABLES, ...READ_VIEWS].map((table) => `select count(*) from ${table}`).join("; ");
 const UPDATES = UPDATED_TABLES.map((table) => `update ${table} set touched = 0`).join("; ");
 
-/** Whom the migration holds now, by what an application would do. */
+/** Returns whether the migration blocks the reads and writes of an application now. */
 async function observeWaits() {
   return { reads: await waits(reader, READS), writes: await waits(writer, UPDATES) };
 }

@@ -48,7 +48,7 @@ afterAll(async () => {
   await Promise.all([client.end(), observer.end()]);
 });
 
-/** In the open transaction. */
+/** Measures statements in the open transaction. */
 function measure<T>(work: (run: (sql: string) => Promise<JudgedStatement>) => Promise<T>): Promise<T> {
   return withTriedRowLocks(database.ownerUrl, async (findRowLocks: RowLockFinder) => {
     const measured = await measureTransaction(client, { estimates, hasRows: true, findRowLocks });

@@ -30,7 +30,7 @@ describe("a table", () => {
   test("is served and can be read, with any names of the table and its columns", async () => {
     const collections = Object.values(generated.schema.getQueryType()!.getFields()).flatMap((field) => {
       const connection = String(getNullableType(field.type));
-      // Those of searches have the rows of another collection.
+      // Connections of searches have the rows of another collection.
       if (!connection.endsWith("Connection") || connection.endsWith("SearchResultConnection")) return [];
       return { name: field.name, leaves: leavesOf(connection.replace(/Connection$/, "")) };
     });

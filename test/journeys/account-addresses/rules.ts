@@ -29,7 +29,7 @@ const MAILED: Readonly<Record<string, readonly State[]>> = {
   moveByCode: ["none", "row"],
 };
 
-/** Without a message: a provider vouches for the address, or an administrator has the link. */
+/** The states in which the address is proved. A provider vouches for it without a message, or an administrator has the link. */
 const PROVED: Readonly<Record<string, readonly State[]>> = {
   ...MAILED,
   vouched: ["none", "row", "unconfirmed", "confirmed"],
@@ -51,7 +51,7 @@ const RESENT: Readonly<Record<string, readonly State[]>> = { resent: ["none", "r
 /** The accounts with an unconfirmed number are created by an administrator, who confirms them as they are. */
 const AS_IT_IS: ReadonlySet<string> = new Set(["reappointNumber", "vouchNumber"]);
 
-/** With the proof, the owner or the administrator chooses a password. */
+/** The rules by which the owner or the administrator chooses a password with the proof. */
 const WITH_PASSWORD: ReadonlySet<string> = new Set([
   ...["signUp", "recovery", "reset", "invitation", "newLink", "ownLink"],
   ...["appoint", "reappoint", "appointNumber", "reappointNumber"],

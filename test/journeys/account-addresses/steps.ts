@@ -12,7 +12,7 @@ export type Actor = {
   readonly own?: { readonly id: string; readonly email: string; readonly credentials: Credentials };
   /** The credentials that the last sign-in has returned. */
   session: Credentials;
-  /** How each step was answered, for the message of a failure. */
+  /** The answer to each step, for the message of a failure. */
   readonly transcript: string[];
   /** Ends the waiting for messages with the test. */
   readonly signal?: AbortSignal;

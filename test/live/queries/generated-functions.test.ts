@@ -11,7 +11,7 @@ import { makeRandom } from "./random.ts";
 const FUNCTIONS = 2_000;
 /** They are live at the same time. */
 const BATCH = 50;
-/** So many commits later, a result that is no fresh one does not become one. */
+/** A result that is still wrong after so many commits stays so. */
 const LAST_BEAT = 300;
 /** The least share of live reads among those that are refused or live, and of changed ones among the live. */
 const LEAST_LIVE_SHARE = 0.4;

@@ -328,7 +328,7 @@ function randomStatement(random: (below: number) => number): string {
   ][random(23)]!;
 }
 
-/** So long the queries of a step take to run again. */
+/** The queries of a step take so long to run again. */
 const RUNS_MS = 300;
 
 test("after random changes of shown, hidden and other rows each client has what its caller reads", async () => {

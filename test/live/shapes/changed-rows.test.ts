@@ -56,7 +56,7 @@ const SCHEMA = `
 const claims = { sub: "ann" };
 const headers = { apikey: anonKey, authorization: `Bearer ${token({ role: "authenticated", iat: 1, ...claims })}` };
 
-/** Open for all tests. London has another offset in summer, and had one in 1850. */
+/** Fixtures that are open for all tests. London has another offset in summer, and had one in 1850. */
 const fixtures = new Map<string, RealtimeFixture>();
 let fixture: RealtimeFixture;
 let owner: pg.Client;

@@ -188,7 +188,7 @@ test("what another process has deleted while it was open here is not continued",
   expect(await openFiles()).toEqual([]);
 });
 
-/** Those of this process in the folder. */
+/** Returns the open files of this process in the folder. */
 async function openFiles(): Promise<string[]> {
   const links = (await readdir("/proc/self/fd")).map((each) => readlink(join("/proc/self/fd", each)).catch(() => ""));
   return (await Promise.all(links)).filter((path) => path.startsWith(folder));

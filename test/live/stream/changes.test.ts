@@ -149,7 +149,7 @@ describe("a subscriber of changes", () => {
     );
     await until(() => record.committed.length === 1);
     expect(result).toBe(rows);
-    // Which is 60 MB long.
+    // The transaction is 60 MB long.
     expect(most - before).toBeLessThan(30_000_000);
     await followed.owner.query("truncate items");
   });
@@ -348,7 +348,7 @@ describe("the replication stream", () => {
     const changes = followed.open();
     expect(changes.state()).toEqual({ status: "idle", reason: null, position: null, history: null });
     expect(await changes.statistics()).toMatchObject({ status: "idle", followers: 0, transactions: 0, lag: null });
-    // Those of the tests before go with their connections.
+    // The slots of earlier tests end with their connections.
     await until(async () => (await followed.slots()).every(({ temporary }) => !temporary));
     await sleep(20);
     expect(changes.state().status).toBe("idle");
@@ -376,7 +376,7 @@ describe("the replication stream", () => {
     await until(async () => (await followed.slots()).length === 0);
     expect(changes.state().status).toBe("idle");
 
-    // And begins anew.
+    // The stream begins anew.
     const record = new Followed();
     await changes.follow(record).from;
     await followed.owner.query("truncate items");

@@ -21,7 +21,7 @@ export class Followed implements ChangeFollower {
   readonly messages: LogicalMessage[] = [];
   readonly gaps: ReplicationGap[] = [];
   begun: CommittedTransaction[] = [];
-  /** Slows it down. */
+  /** Runs before each change, so that tests can slow it down. */
   beforeEach: () => void | Promise<void> = () => {};
 
   wants(): boolean {

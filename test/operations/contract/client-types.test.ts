@@ -101,7 +101,7 @@ await supabase.from("items").update({ wrong: 1 });
 let folder: string;
 const database = useDatabase({ template: "empty" });
 beforeAll(async () => {
-  // Within the repository, where the client's package is found.
+  // The folder is in the repository, so that the client's package is found.
   folder = await mkdtemp(join(REPOSITORY, "node_modules/.client-types-"));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));

@@ -19,7 +19,7 @@ function newAddTag(parameters: string, result: string): string {
     grant execute on function shop.add_tag to anon, authenticated, service_role`;
 }
 
-/** In the order GraphQL, OpenAPI, table interface, types, access: `B` breaking, `D` dangerous, `C` compatible, `-` unchanged. */
+/** Letters in the order GraphQL, OpenAPI, table interface, types, access: `B` breaking, `D` dangerous, `C` compatible, `-` unchanged. */
 const CHANGES: readonly (readonly [sql: string, expected: string])[] = [
   ["comment on table shop.items is 'Items.'", "-----"],
   ["alter table shop.items add column weight int", "CCCC-"],

@@ -238,7 +238,7 @@ describe("the fields of messages", () => {
 });
 
 describe("a malformed message", () => {
-  /** Well-formed with some bytes replaced, so that the damage is not only found at the beginning. */
+  /** Replaces some bytes of well-formed messages, so that the damage is not only found at the beginning. */
   const damaged = (whole: fc.Arbitrary<Buffer>) =>
     fc
       .tuple(whole, fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 4 }), fc.nat())

@@ -19,7 +19,7 @@ const SCHEMA = `
 `;
 
 let database: Database;
-// One link in each lane, so that every test meets the sessions that the others have used.
+// Each pool has one connection, so that every test meets the sessions that the others have used.
 const opened = useFixture(() => open(SCHEMA, { poolSize: 1 }));
 beforeAll(async () => {
   database = opened.database;

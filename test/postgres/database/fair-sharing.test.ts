@@ -15,7 +15,7 @@ function claimant(claims: Partial<ShareHolder> = {}): ShareHolder {
 
 const each = (index: number, claims: Partial<ShareHolder> = {}) => claimant({ caller: `caller ${index}`, ...claims });
 
-/** How many of them may run at once. */
+/** Returns how many of them may run at once. */
 function mostOf(shares: ConnectionShares, claimantOf: (index: number) => ShareHolder): number {
   const running: ShareHolder[] = [];
   for (let index = 0; index < 100 && shares.admits(claimantOf(index)); index++) {

@@ -14,7 +14,7 @@ const SCHEMA = `
 `;
 
 let database: Database;
-// One link in each lane, so that every question meets what the others have left.
+// Each pool has one connection, so that every test meets the session that the others have left.
 const opened = useFixture(() => open(SCHEMA, { poolSize: 1, maxAnswerBytes: MOST }));
 beforeAll(async () => {
   database = opened.database;

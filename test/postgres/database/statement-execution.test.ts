@@ -119,7 +119,7 @@ describe("a cancelled request", () => {
     await sessionOf("short nap");
     stop.abort(new Error("no longer needed"));
     await expect(running).rejects.toThrow("no longer needed");
-    // Sent at once it would be what the cancel hits.
+    // The cancel would hit it if it were sent at once.
     await late.run(anon, nap("next nap", 0.6));
     await late.close();
   });

@@ -59,7 +59,7 @@ export class StreamByHand implements ReplicationStream {
     for (const message of this.underway.splice(0)) message();
   }
 
-  /** One transaction, which inserts one row. */
+  /** Commits one transaction, which inserts one row. */
   insert(commitLsn: Lsn, id: string): void {
     const transaction = { xid: Number(commitLsn), commitLsn, commitTime: new Date() };
     const columns = [{ name: "id", typeOid: 23, typeName: "int4", isIdentity: true }];
