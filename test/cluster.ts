@@ -26,7 +26,7 @@ const CLUSTER_SETTINGS = { max_connections: "300", fsync: "off", full_page_write
 
 /** One real Postgres for the whole run; each test file clones its own database from a template. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // For the workers and the programs that tests start: with it, to load the service takes half the processor time.
+  // The workers use it, and the programs that tests start: the service loads in half the processor time.
   process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
   const leftProcesses = watchLeftProcesses();
   const removeFiles = await keepFilesInMemory();

@@ -26,7 +26,7 @@ export default class DurationsReporter implements Reporter {
     const { runs, files } = recordedDurations;
     const whole = testFiles(this.#group).every((file) => measured.has(file));
     const minutes = Math.round((performance.now() - this.#begun) / 6_000) / 10;
-    // How long a file takes beside all others is what decides: `npm test` alone would make short ones of too many.
+    // The duration beside all other files decides: `npm test` alone would make short ones of too many.
     const renewed = ["all", "named"].includes(this.#group) ? new Map([...files, ...measured]) : files;
     const existing = new Set(testFiles("named"));
     writeRecord({

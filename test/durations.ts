@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { REPOSITORY } from "./repository.ts";
 
-/** In seconds: how long a test file took, and how long processors worked for it, without Postgres. */
+/** The seconds that a test file took, and for which processors worked for it, without Postgres. */
 export type Duration = { readonly wall: number; readonly processor: number };
 
 export type DurationRecord = {
@@ -32,7 +32,7 @@ function readRecord(): DurationRecord {
   return { runs, files: new Map(durations) };
 }
 
-/** One line a file, so that a change of the record can be read. */
+/** Writes one line a file, so that a change of the record can be read. */
 export function writeRecord({ runs, files }: DurationRecord): void {
   const lines = [...files]
     .sort(([a], [b]) => (a < b ? -1 : 1))

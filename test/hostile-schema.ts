@@ -11,7 +11,7 @@ export const HOSTILE_PATH = `${HOSTILE_SCHEMA}, pg_catalog, public`;
 type HostileOptions = {
   /** The search path of the database: by default `HOSTILE_PATH`. */
   readonly path?: string;
-  /** That of the owner's sessions, if it is another one. */
+  /** The search path of the owner's sessions, if it is another one. */
   readonly ownerPath?: string;
   /** True if its functions fail when they are called; otherwise they return what those of Postgres return. */
   readonly fails?: boolean;

@@ -98,7 +98,7 @@ describe("the rules of the source tree", () => {
   });
 });
 
-/** Those that know no protocol: neither statuses and headers nor GraphQL. */
+/** The rooms that know no protocol: neither statuses and headers nor GraphQL. */
 const WITHOUT_PROTOCOL = [
   "runtime",
   "config",
@@ -207,7 +207,7 @@ describe("the rules of the rooms", () => {
 
 describe("the rules of studio/, whose modules run in browsers", () => {
   const pages = files.filter((file) => /^studio\/.*\.ts$/.test(file));
-  /** Without types, which browsers do not load. */
+  /** Returns the imports of a file without types, which browsers do not load. */
   const imported = (file: string) =>
     [...textOf(file).matchAll(/^(?:import|export) (?!type )[^;]*?from "([^"]+)"|\bimport\("([^"]+)"\)/gm)].map(
       ([, path, later]) => (path ?? later)!,

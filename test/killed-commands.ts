@@ -9,11 +9,11 @@ import { until } from "./until.ts";
 
 type KilledCommand = {
   readonly database: Pick<TestDatabase, "name">;
-  /** Such as `branch`. */
+  /** The name of the command, such as `branch`. */
   readonly command: string;
   readonly words: readonly string[];
   readonly settings?: NodeJS.ProcessEnv;
-  /** Which statements it is killed at. */
+  /** The statements that it is killed at. */
   readonly isStep: RegExp;
 };
 

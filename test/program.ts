@@ -85,7 +85,7 @@ export async function startReady(environment: NodeJS.ProcessEnv, options: RunOpt
   return program;
 }
 
-/** On that database, and ready. */
+/** Starts a gateway on that database; resolves when it is ready. */
 export async function startGateway(
   database: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},

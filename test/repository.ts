@@ -15,7 +15,7 @@ export function serviceFiles(): string[] {
   );
 }
 
-/** Those that are tracked or would be, of a kind such as `*.md` or of all; by their paths from there. */
+/** Returns the files that are tracked or would be, of a kind such as `*.md` or of all; by their paths from there. */
 export function repositoryFiles(...kinds: readonly string[]): string[] {
   const words = ["ls-files", "--cached", "--others", "--exclude-standard", ...kinds];
   const listed = execFileSync("git", words, { cwd: REPOSITORY, encoding: "utf8" }).split("\n");

@@ -65,7 +65,7 @@ const ON_SAFE_PATH =
 const SYNTAX =
   /^(all|any|array|as|bit|cast|char|check|coalesce|collation|exists|extract|filter|greatest|grouping|in|interval|key|least|nullif|numeric|on|operator|over|overlay|position|row|substring|table|time|timestamp|trim|using|values|varchar|with)$/;
 
-/** With a sign in place of each. */
+/** Replaces each interpolation by a sign. */
 function withoutInterpolations(text: string): string {
   const outer = text.replaceAll(/\$\{[^{}]*\}/g, "§");
   return outer === text ? text : withoutInterpolations(outer);
@@ -129,10 +129,10 @@ test("the SQL of the sources names types of Postgres with their schema", () => {
   expect(offences).toEqual([]);
 });
 
-/** Written between two values whose types are a user's: `operatorIn` and `operatorOf` choose the operator by the type. */
+/** An operator between two values whose types are a user's: `operatorIn` and `operatorOf` choose it by the type. */
 const FIXED_OPERATOR =
   /\} (?:=|<>|<=?|>=?|@>|<@|&&|like|ilike|~\*?|is (?:not )?distinct from) (?:any \()?\$\{(?!sql\.literal)/;
-/** Beside a literal, as in `name = 'literal'`: with a search path that names `pg_catalog` last, an operator of a user is found first. */
+/** An operator beside a literal, as in `name = 'literal'`: if a search path names `pg_catalog` last, an operator of a user is found first. */
 const LITERAL_OPERATOR = /[\w)§"] (?:=|<>|!=|<=?|>=?|@>|<@|&&|~\*?|like|ilike|\+|-|\|\|) (?:any \()?(?:'|\d)/;
 /** Assignments, numbers of rows, and types whose operators are on the search path. */
 const OF_KNOWN_TYPES = /const (?:set|assignments|isLinked) =|operatorSchema === null/;

@@ -107,9 +107,9 @@ export async function copyCluster(source: string, from: string, folder: string):
 
 type StandbyOptions = {
   readonly folder: string;
-  /** Where it listens. */
+  /** The folder of its socket. */
   readonly sockets: string;
-  /** Where its primary listens. */
+  /** The folder of its primary's socket. */
   readonly primary: string;
   readonly more?: Readonly<Record<string, string>>;
 };

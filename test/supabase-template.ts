@@ -55,7 +55,7 @@ export async function makeSupabaseProject(
         { name: "project", folder: join(folder, "db/migrations") } as const,
       ],
     };
-    // Without the trial in a scratch database, which would double the time.
+    // The trial in a scratch database would double the time.
     await applyCommitted(settings.url, settings.rootUrl, settings.histories);
     const { kind } = await withClient(settings.url, (client) => readMigrationState(client, settings.histories));
     if (kind !== "current") throw new Error(`After all migrations of the project the database is "${kind}".`);

@@ -24,7 +24,7 @@ export function testFiles(group: TestGroup): readonly string[] {
   return group === "default" ? short : short.filter((file) => isPure(file));
 }
 
-/** How many files `npm test` leaves out, by the folder of what they test. */
+/** Returns the number of files that `npm test` leaves out, by the folder of what they test. */
 export function leftOut(): ReadonlyMap<string, number> {
   const short = new Set(testFiles("default"));
   const long = testFiles("all").filter((file) => !short.has(file));

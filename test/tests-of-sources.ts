@@ -1,4 +1,4 @@
-// Where the tests of a source are: at its path in test/, else those of its folder. What tests several rooms has a folder of its own.
+// The tests of a source are at its path in test/, else they are those of its folder. Tests of several rooms have a folder of their own.
 import { repositoryFiles } from "./repository.ts";
 
 const folderOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf("/")));

@@ -9,7 +9,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   for (;;) {
     const answer = condition();
     if (await answer) return;
-    // Whoever is asked again and again is slower to get there. A look at a variable costs nothing.
+    // A process that is asked again and again is slower to get there. A look at a variable costs nothing.
     const isAsked = typeof answer !== "boolean";
     await sleep(
       isAsked ? Math.min(LONGEST_PAUSE_MS, SHORTEST_PAUSE_MS + (performance.now() - start) / 20) : SHORTEST_PAUSE_MS,

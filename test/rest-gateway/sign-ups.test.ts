@@ -46,7 +46,7 @@ type Outcome = {
   readonly isCreated: boolean;
   /** True if the address of the account counts as proved; null without one. */
   readonly isProved: boolean | null;
-  /** Those of the access token in the response. */
+  /** The claims of the access token in the response. */
   readonly claims: Readonly<Record<string, unknown>> | null;
 };
 
@@ -69,7 +69,7 @@ async function tryWay(url: string, way: SignUpWay, sent: Partial<SignUpRequest> 
 }
 const readClaims = (accessToken: string) => JSON.parse(Buffer.from(accessToken.split(".")[1]!, "base64url").toString());
 
-/** Another gateway on the same database, while `use` runs. */
+/** Runs `use` with another gateway on the same database. */
 async function withSettings<T>(settings: NodeJS.ProcessEnv, use: (url: string) => Promise<T>): Promise<T> {
   const base = {
     RATE_LIMIT: "6000",
@@ -292,7 +292,7 @@ describe("the list of ways to create users", () => {
   });
 });
 
-/** Where each setting applies. A new one needs a row, and tests for every interface that it concerns. */
+/** The ways to which each setting applies. A new one needs a row, and tests for every interface that it concerns. */
 const SETTINGS_BY_RULE: Readonly<Record<string, string>> = {
   signUps: "all of SIGN_UPS, SIGNED_IN and SILENT",
   passwordPolicy: "all with a password; changes of one: test/rest-gateway/sign-in/password-changes.test.ts",

@@ -18,7 +18,7 @@ const PASSWORD = "Tangerine-Boat-7";
 
 type TestedRouter = {
   readonly start: (postgres: PostgresSocketAddress) => Promise<Router>;
-  /** How many sessions requests share, if the router limits them. */
+  /** The number of sessions that requests share, if the router limits them. */
   readonly sessions?: number;
 };
 

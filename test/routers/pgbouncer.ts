@@ -22,7 +22,7 @@ export function keepsStatements(): boolean {
 
 type PgBouncerOptions = { readonly poolSize?: number; readonly poolMode?: "transaction" | "statement" };
 
-/** With the configuration of `deploy/`, for all databases of the server. */
+/** Starts PgBouncer with the configuration of `deploy/`, for all databases of the server. */
 export async function startPgBouncer(
   postgres: PostgresSocketAddress,
   { poolSize = 10, poolMode = "transaction" }: PgBouncerOptions = {},

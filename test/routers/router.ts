@@ -5,7 +5,7 @@ import { startPgpool } from "./pgpool.ts";
 
 /** A program between the service and Postgres. */
 export type Router = {
-  /** On the loopback address, for any role and database of the server. */
+  /** The port on the loopback address, for any role and database of the server. */
   readonly port: number;
   /** The settings that an operator needs for it. */
   readonly settings: Readonly<Record<string, string>>;

@@ -63,7 +63,7 @@ const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 const quiet = { warn: () => {}, info: () => {} };
 const withoutEnd = async () => {};
 
-/** Whoever connects to addresses that users or providers name. */
+/** The requesters that connect to addresses which users or providers name. */
 const REQUESTERS: Readonly<Record<string, () => Requester>> = {
   "a webhook": () => {
     const sender = makeWebhookSender({ network: "public" });

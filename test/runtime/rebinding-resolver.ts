@@ -83,7 +83,7 @@ export async function openRebindingResolver(first: string, next: string): Promis
     callbackResolver.resolve4(name, (error, found) => (error ? done(error) : done(null, toAddresses(found))));
   Object.assign(dnsPromises, { lookup });
   Object.assign(dns, { lookup: lookupByCallback });
-  // Between the lookup of a connection and the connection itself, where a router would translate addresses.
+  // The address changes between the lookup of a connection and the connection itself, where a router would translate it.
   const translate: (this: Socket, ...args: unknown[]) => unknown = function (...args) {
     const options = (Array.isArray(args[0]) ? args[0][0] : args[0]) as TcpSocketConnectOpts;
     if (options.host?.endsWith(".example")) {

@@ -16,7 +16,7 @@ import { normalName } from "./normal-name.ts";
 import { quoted, sampleOf } from "./rows.ts";
 import type { Answer, Served } from "./served.ts";
 
-/** Whatever a function has to say of arguments that mean nothing: a value, or the SQLSTATE of its refusal. */
+/** The result of a function for arguments that mean nothing: a value, or the SQLSTATE of its refusal. */
 type Outcome = { readonly rows: Json } | { readonly code: string };
 
 const PLAIN: ReadonlySet<string> = new Set(["text", "character varying", "boolean", "smallint", "integer", "uuid"]);

@@ -117,7 +117,7 @@ function columnsOf({ fields }: Shape): string {
   );
 }
 
-/** All that is below a field, as a selection. */
+/** Returns all that is below a field, as a selection. */
 export function leavesOf(type: unknown): string {
   if (!isObjectType(type)) return "";
   const leaves = Object.values(type.getFields()).map(({ name, type }) => `${name}${leavesOf(getNamedType(type))}`);

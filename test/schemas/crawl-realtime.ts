@@ -80,7 +80,7 @@ export async function loggedRows({ sql }: Served, table: Table): Promise<readonl
   );
 }
 
-/** One insert and one update of each published table, told with the row as SQL has it. */
+/** Makes one insert and one update of each published table, and compares the messages with the rows in SQL. */
 export async function crawlRealtime(served: Served, findings: Findings): Promise<void> {
   const { owner, tables } = served;
   const stored = tables.filter(isTold);

@@ -16,7 +16,7 @@ import type { Served } from "./served.ts";
 
 type Row = { readonly [name: string]: Json };
 
-/** So that nothing but what is sent changes a row. */
+/** Disables triggers, so that nothing but what is sent changes a row. */
 export async function disableTriggers({ owner, tables }: Served): Promise<void> {
   const stored = tables.filter(({ kind }) => kind === "r" || kind === "p");
   await owner.query(stored.map((table) => `alter table ${qualified(table)} disable trigger user`).join("; "));

@@ -16,7 +16,7 @@ export function parseJson(text: string): Json {
   return parse(text, (_key, value, { source }) => (typeof value === "number" ? new WrittenNumber(source) : value));
 }
 
-/** One text for one value: keys in their order, numbers without zeros that say nothing. */
+/** Returns one text for one value: keys in their order, numbers without zeros that say nothing. */
 export function canonical(value: Json | undefined): string {
   if (value === undefined) return "missing";
   if (value instanceof WrittenNumber) return plainNumber(value.text);

@@ -7,7 +7,7 @@ export type PublicSchema = {
   readonly title: string;
   /** The name of the schema in Postgres. */
   readonly name: string;
-  /** Whom the crawler asks as. */
+  /** The role that the crawler asks as. */
   readonly role: string;
   /** Roles that are made for it, and that everything is granted to as well. */
   readonly ownRoles?: readonly string[];

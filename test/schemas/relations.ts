@@ -5,7 +5,7 @@ import { qualified, quoted } from "./rows.ts";
 export type Relation = {
   readonly kind: { readonly arrow: "->" | "<-" | "<->"; readonly from?: string };
   readonly target: Table;
-  /** How /rest/v1 calls it: the table, and the constraint, junction or column that tells it from others to that table. */
+  /** The name in /rest/v1: the table, and the constraint, junction or column that tells it from others to that table. */
   readonly embedding: readonly [table: string, hint?: string];
   /** The condition on `t` and `o`. */
   readonly join: string;

@@ -14,7 +14,7 @@ export async function fillTables(client: pg.ClientBase, tables: readonly Table[]
   await client.query("set session_replication_role = replica");
   const pending = tables.filter(({ kind, isPartition }) => (kind === "r" || kind === "p") && !isPartition);
   for (const table of pending) rows.set(table.name, await readRows(client, table));
-  // Parents first; a table of a cycle has its turn when nothing else is left, and refers to nothing then.
+  // Parents come first; a table of a cycle has its turn when nothing else is left, and refers to nothing then.
   const left = new Set(pending);
   while (left.size > 0) {
     const isReady = ({ name, foreignKeys }: Table) =>
@@ -226,7 +226,7 @@ export function sampleOf(type: string, n: number, { length, precision, scale }: 
   }
 }
 
-/** With signs that mean something in an address, in JSON or in a filter, where there is room. */
+/** Returns a text with signs that mean something in an address, in JSON or in a filter, where there is room. */
 function textOf(n: number, length: number | null): string {
   const long = n % 2 === 0 ? `text ${n}` : `é ${n}, "(a.b)" %&+`;
   if (length === null || long.length <= length) return long;

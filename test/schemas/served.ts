@@ -26,7 +26,7 @@ export type Served = {
   graphql(query: string, variables?: Readonly<Record<string, Json>>): Promise<Answer>;
   /** The rows of one statement as JSON, read in the caller's role. */
   sql(statement: string, values?: readonly unknown[]): Promise<readonly Json[]>;
-  /** Whom it is asked as. */
+  /** The caller of its requests. */
   readonly caller: Caller;
   as(caller: Caller): Served;
   close(): Promise<void>;

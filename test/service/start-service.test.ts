@@ -50,7 +50,7 @@ async function modulesAtStart(): Promise<readonly string[]> {
   // An address and not a file of TypeScript, which would load what strips types.
   const hook = `import Module, { registerHooks } from "node:module";
     import { writeFileSync } from "node:fs";
-    // Not as a variable of the environment, with which Node would keep what it loads before the service enables the cache.
+    // This is no variable of the environment, with which Node would keep what it loads before the service enables the cache.
     process.env.NODE_COMPILE_CACHE = ${JSON.stringify(COMPILE_CACHE)};
     const loaded = [];
     registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });

@@ -4,7 +4,7 @@ import { openWire } from "../../postgres-wire.ts";
 export type Tunnel = AsyncDisposable & {
   /** The database as the login of requests reaches it through the tunnel. */
   readonly url: string;
-  /** From now on nobody is told that a transaction was committed: the tunnel caves in, and `then` is called. */
+  /** Hides the next commit: the tunnel drops its response and the connection, and calls `then`. */
   loseCommits(then: () => void): void;
 };
 

@@ -111,7 +111,7 @@ test("an agent that knows the address alone finds the authorization server, regi
   // Tokens end within seconds of it.
   let refusal: unknown = null;
   while (refusal === null) {
-    // So that the requests of the grant stay below their limit.
+    // The pause keeps the requests of the grant below their limit.
     await sleep(200);
     await agent.callTool({ name: "read_films", arguments: {} }).catch((error: unknown) => {
       refusal = error;

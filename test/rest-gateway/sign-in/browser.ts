@@ -14,7 +14,7 @@ type Sent = { readonly form?: Readonly<Record<string, string>>; readonly headers
 /** The parts of a browser that a sign-in needs: cookies, redirects, forms. It does not visit addresses that it cannot reach. */
 export type Browser = {
   go(url: string | URL, sent?: Sent): Promise<PageView>;
-  /** One request, and no redirect. */
+  /** Sends one request, and follows no redirect. */
   ask(url: string | URL, sent?: Sent): Promise<PageView>;
   cookies(url: string): ReadonlyMap<string, string>;
 };

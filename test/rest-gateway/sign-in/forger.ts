@@ -18,7 +18,7 @@ export type Forger = {
   /** Members that its discovery document has in addition, or with other values. */
   metadata: Record<string, unknown>;
   idToken(claims: Claims, header?: Readonly<Record<string, unknown>>): Promise<string>;
-  /** All that it was asked for. */
+  /** Returns all requests that it has received. */
   asked(): string[];
   forget(): void;
   close(): Promise<void>;

@@ -166,7 +166,7 @@ describe("an ID token is refused, 401,", () => {
     expect(result.headers.getSetCookie().join()).not.toContain("SESSION=");
     expect(await gateways.lastRefusal()).toMatchObject({ provider: name(), reason: "INVALID_ASSERTION" });
     expect(await whoIs(browser)).toBeNull();
-    // Nor does it work afterwards.
+    // It does not work afterwards either.
     giveIdToken(forger.idToken({ nonce, ...PERSON }));
     expect((await comeBack({ state })).status).toBe(400);
   });

@@ -36,9 +36,9 @@ export type Gateways = {
   readonly two: Service;
   readonly database: TestDatabase;
   readonly owner: pg.Pool;
-  /** Where both write their mails. */
+  /** The folder in which both write their mails. */
   readonly mailDir: string;
-  /** All that both have logged, at the level that says most. */
+  /** Returns the logs of both, at the most detailed level. */
   logged(): string;
   /** The link in the last mail to somebody about that. */
   linkIn(mail: { readonly to: string; readonly about: string }): Promise<URL>;
@@ -126,7 +126,7 @@ async function arrived(
 export type Person = { readonly email: string; readonly userId: number; readonly pair: Pair };
 export type Pair = { readonly accessToken: string; readonly refreshToken: string };
 
-/** Somebody who can sign in with PASSWORD, and has. */
+/** Creates somebody who can sign in with PASSWORD, and has. */
 export async function newPerson({ one, post }: Gateways): Promise<Person> {
   const email = `${randomUUID()}@example.org`;
   const { body } = await post(`${one.url}/auth/register`, { name: "Ada", email, password: PASSWORD });

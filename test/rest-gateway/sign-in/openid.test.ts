@@ -111,7 +111,7 @@ describe("a sign-in through an OpenID Connect provider", () => {
     const browser = gateways.browser();
     const request = await browser.ask(SIGN_IN);
     const back = await provider.signIn(gateways.browser(), request.headers.get("location")!, "wanderer");
-    // Without the cookie of the browser that left, it ends in front of the door.
+    // The sign-in is refused without the cookie of the browser that left.
     expect(back.status).toBe(400);
     const cookie = `FEDERATION=${browser.cookies(SITE).get("FEDERATION")}`;
     const callback = `${gateways.two.url}${back.url.pathname}${back.url.search}`;

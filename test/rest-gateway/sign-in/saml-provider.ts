@@ -11,9 +11,9 @@ type Assertion = Readonly<Record<string, unknown>>;
 export type SamlProvider = {
   readonly issuer: string;
   readonly origin: string;
-  /** Who is signed in there. */
+  /** The user who is signed in there. */
   user: User;
-  /** Through the provider's page, which sends the form by itself. */
+  /** Signs in through the provider's page, which sends the form by itself. */
   signIn(browser: Browser, start: string | URL): Promise<PageView>;
   /** A response as it makes them, as XML. */
   respond(options: Assertion): Promise<string>;

@@ -315,7 +315,7 @@ describe("a gateway with a rotated secret", () => {
       for (const token of [pair.accessToken, next.body.accessToken]) {
         expect((await post(`${changed.one.url}/auth/logout`, undefined, { token })).status).toBe(200);
       }
-      // To who has not heard of it, it is a stranger's.
+      // The token is a stranger's for a service with another key.
       expect((await post(at("/auth/logout"), undefined, { token: next.body.accessToken })).status).toBe(401);
     } finally {
       await changed.close();

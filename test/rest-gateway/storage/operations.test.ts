@@ -185,7 +185,7 @@ beforeEach(async () => {
 const allow = (operation: string) => owner.query("update public.allowed set operation = $1", [operation]);
 const recorded = async () => (await owner.query("select distinct operation from public.recorded")).rows;
 
-/** Refused under another name, and not under its own. */
+/** Expects a refusal under another name, and none under its own. */
 async function expectOnly(operation: string, call: Call): Promise<void> {
   await allow("storage.object.none");
   expect(await call(), `not ${operation}`).toBe(false);

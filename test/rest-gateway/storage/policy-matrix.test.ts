@@ -156,7 +156,7 @@ async function fetchOk(url: string, init: RequestInit = {}): Promise<Response> {
   return response;
 }
 
-/** Fulfilled if the caller may. */
+/** Each call is fulfilled if the caller may make it. */
 const FOREIGN_METHODS: Readonly<Record<string, ForeignMethod>> = {
   "S3 GetObject": { call: (client) => client.send(new s3.GetObjectCommand(OF_MAIN)), sql: [READ] },
   "S3 HeadObject": { call: (client) => client.send(new s3.HeadObjectCommand(OF_MAIN)), sql: [READ] },
@@ -204,7 +204,7 @@ const FOREIGN_METHODS: Readonly<Record<string, ForeignMethod>> = {
   },
   "S3 UploadPart": {
     call: async (client) => {
-      // Begun while nothing was refused.
+      // The upload was begun while nothing was refused.
       const { rows } = await owner.query("select id from content_service.unfinished_uploads where name = '1/new'");
       if (rows.length === 0) throw new Error("not begun");
       const part = { ...NEW_OF_MAIN, UploadId: rows[0].id as string, PartNumber: 1, Body: "x" };
@@ -276,7 +276,7 @@ function clientOf(claims: Claims): SupabaseClient {
   return createClient(service.url, jwt.sign(claims, SECRET));
 }
 
-/** Every method of the owner of the file, whom most policies let do something, and others for each policy and other caller. */
+/** Returns every method for the owner of the file, whom most policies let do something, and others for each policy and other caller. */
 function methodsOf<Called>(all: Readonly<Record<string, Called>>, caller: string, policies: string) {
   const methods = Object.entries(all);
   if (caller === "owner") return methods;
@@ -295,7 +295,7 @@ async function storedRows(): Promise<string> {
   return rows[0].stored;
 }
 
-/** One file of the first user in one of two buckets. */
+/** Leaves one file of the first user in one of two buckets. */
 async function prepare(): Promise<void> {
   if (prepared !== "" && prepared === (await storedRows())) return;
   await owner.query(`

@@ -9,7 +9,7 @@ export type TestRequest = {
   readonly headers?: OutgoingHttpHeaders;
   /** An object goes as JSON. */
   readonly body?: string | Buffer | object | null;
-  /** Who asks; the client's own caller where nothing is said. */
+  /** The caller of the request; by default that of the client. */
   readonly as?: Claims;
 };
 

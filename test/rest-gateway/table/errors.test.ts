@@ -46,7 +46,7 @@ const FIXTURE_SETTINGS = {
 };
 
 const running: { service: Service; client: Client }[] = [];
-/** By the name under which the cases ask for it. */
+/** The clients by the names that the cases use. */
 const clients = {} as Record<NonNullable<Refusal["by"]>, Client>;
 
 const fixture = useFixture(openFixture);
@@ -76,7 +76,7 @@ async function open(settings: Record<string, string>): Promise<Client> {
   return client;
 }
 
-/** Whatever was refused, nobody learns from it how the service works or what else there is. */
+/** Details of the service that no refusal may reveal. */
 const INSIDE =
   /\bselect\b.*\bfrom\b|json_agg|to_recordset|set_config|search_path|pgrst_|node:|\.ts\b|node_modules|\bat .+:\d+:\d+/i;
 const HIDDEN = [
@@ -226,7 +226,7 @@ describe("concurrent requests that conflict", () => {
   });
 
   test("40P01: a deadlock", async () => {
-    // Whichever waited first looks first whether it waits for itself; if that is not the request, it is tried again.
+    // The one that waited first looks first whether it waits for itself; if that is not the request, it is tried again.
     for (;;) {
       await other.query("begin; update api.numbers set half = half where n = 2");
       const answer = clients.usual.ask("/rpc/lock_both", post({ first: 1, second: 2 }));

@@ -61,7 +61,7 @@ beforeAll(async () => {
   before = (await owner.query(STATE)).rows;
 });
 
-/** By this a text is found again, wherever it has got to. */
+/** The mark finds a text again, wherever it has got to. */
 const MARK = "zqxmark";
 
 const FRAGMENTS = [
@@ -141,7 +141,7 @@ const hostile = fc
 
 type Attempt = TestRequest & { readonly path: string };
 const e = encodeURIComponent;
-/** Within quotes of a grammar, with what would end them escaped. */
+/** Quotes a text for a grammar, and escapes the characters that would end it. */
 const quoted = (text: string) => `"${text.replace(/[\\"]/g, "\\$&")}"`;
 /** A header may hold a byte of Latin-1 for each character, and no control character. */
 const header = (text: string) => text.replace(/[^\t -~\u00a0-\u00ff]/gu, "?").trim();
@@ -287,10 +287,10 @@ const POSITIONS: Readonly<Record<string, (text: string) => Attempt>> = {
 const INSIDE =
   /\bselect\b.*\bfrom\b|json_agg|to_recordset|set_config|search_path|node:|\.ts:\d|node_modules|xyzzy|syntax error at or near/i;
 
-/** Refused, or answered; never broken, and nothing told that is nobody's business. */
+/** Expects a refusal or an answer, and none that shows internals. */
 function expectHarmless(position: string, text: string, { status, body, text: said, headers }: TestResponse): void {
   const context = `${position} ${JSON.stringify(text)}: ${status} ${said.slice(0, 500)}`;
-  // Where the database has no place for answers, it says so.
+  // The service says so if the database has no table for responses.
   const isUnavailable = position === "Idempotency-Key" && status === 501;
   expect(status < 500 || isUnavailable, context).toBe(true);
   expect(said, context).not.toMatch(INSIDE);

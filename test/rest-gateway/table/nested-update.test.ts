@@ -371,7 +371,7 @@ class PlainWriter {
     }
   }
 
-  /** With `replace`, without those of the parent that are not among the rows. */
+  /** Returns the rows; in mode `replace` the parent's other rows are deleted or unlinked first. */
   async #remaining<T extends object>(
     table: string,
     parent: Record<string, unknown>,

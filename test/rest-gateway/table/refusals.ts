@@ -10,7 +10,7 @@ export type Refusal = TestRequest & {
   readonly path: string;
   readonly says?: Says;
   readonly told?: Readonly<Record<string, unknown>>;
-  /** Which of the services is asked. */
+  /** The service that receives the request. */
   readonly by?: "usual" | "austere";
 };
 

@@ -101,7 +101,7 @@ describe("rows with the same keys in the same order", () => {
           TestResponse,
         ];
         expect(alike.status).toBe(mixed.status);
-        // Which one of several faults is told is nobody's promise.
+        // The service may report any of several faults.
         if (mixed.status === 201) expect(alike.text).toBe(mixed.text);
       }),
       { numRuns: propertyRuns(100) },

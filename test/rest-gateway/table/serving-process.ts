@@ -14,7 +14,7 @@ export type ServingProcess = AsyncDisposable & {
   readonly url: string;
   /** The most memory that it has had so far, in MiB. */
   peak(): Promise<number>;
-  /** For how many milliseconds its thread ran at most in one turn of the event loop since then, by `Date.now()`. */
+  /** Returns the most milliseconds that its thread ran in one turn of the event loop since then, by `Date.now()`. */
   longestRun(since: number): Promise<number>;
 };
 

@@ -572,7 +572,7 @@ describe("16: the alias of a relation takes precedence over its name", () => {
       [{ id: 3, by: { name: "Vincent" } }],
     ],
     ["/artists?select=name,w:works()&w=is.null", [{ name: "Anonymous" }]],
-    // By the name: in the path, in a tree, in an order and in a window.
+    // The name of the relation filters: in the path, in a tree, in an order and in a window.
     ["/artists?select=name,w:works!inner(id)&works.id=eq.1", [{ name: "Claude", w: [{ id: 1 }] }]],
     ["/artists?select=name,w:works(id)&works.or=(id.eq.1,id.eq.3)&id=eq.1", [{ name: "Claude", w: [{ id: 1 }] }]],
     [

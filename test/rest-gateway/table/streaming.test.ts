@@ -309,7 +309,7 @@ describe("the service's memory", () => {
     const after = await serving.peak();
     expect(after - before).toBeLessThan(16);
 
-    // Several that nobody has read yet: the start of a service needs memory of its own, which one could find room in.
+    // Several unread answers do increase it: one could fit in the memory that the start of a service has used.
     const answers = await Promise.all(Array.from({ length: 4 }, () => begin("/many", serving.url, WHOLE)));
     expect((await serving.peak()) - after).toBeGreaterThan(16);
     for (const answer of answers) answer.destroy();

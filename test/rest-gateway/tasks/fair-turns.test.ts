@@ -138,7 +138,7 @@ describe("turns", () => {
   test("go round among callers, however many tasks each has, and a task that is due later gets its turn then", async () => {
     const client = await gateways.owner.connect();
     try {
-      // In a transaction that is rolled back, so that no gateway begins them.
+      // The transaction is rolled back, so that no gateway begins them.
       await client.query("begin; update content_service.bounds set bound = 1000 where name like 'running%'");
       const queue = (owner: string, count: number, runAt = "now()") =>
         client.query(

@@ -513,7 +513,7 @@ describe("a task", () => {
     const gone = await newPerson(gateways);
     const gates = await closedGate(33);
     const asGone = { token: gone.pair.accessToken, headers: later };
-    // Three at a time, so that the fourth waits.
+    // Three run at a time, so that the fourth waits.
     const busy = await Promise.all(Array.from({ length: 3 }, () => call("take_long", { gate: 33 }, asGone)));
     await vi.waitFor(async () => {
       for (const { body } of busy) expect((await look(body.taskId, gone.pair.accessToken)).body.status).toBe("running");

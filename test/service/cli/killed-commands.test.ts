@@ -93,7 +93,7 @@ describe("a command that is killed at any step leaves nothing that the next one 
       expect(steps).toBeGreaterThan(4);
     });
 
-    // All or nothing. What is complete is served, and refuses another restore.
+    // A restore is complete or absent. A complete one is served, and refuses another restore.
     test("of all rows", async () => {
       const restore = { database: restored, command: "restore", words: [file], settings, isStep };
       const notes = () => query(restored.ownerUrl, "select * from public.notes");

@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 async function start(settings: NodeJS.ProcessEnv): Promise<void> {
-  // Longer than a slow machine takes for what is in flight.
+  // Requests in flight end sooner, even on a slow machine.
   const patience = { DRAIN_TIMEOUT_SECONDS: "300", DB_STATEMENT_TIMEOUT_SECONDS: "300" };
   program = await startGateway(database, { ...patience, ...settings });
 }
@@ -156,7 +156,7 @@ describe.each([
     const ended = once(program.child, "close");
     program.child.kill("SIGTERM");
     await until(turnsAway);
-    // Sooner it would pass for the same one, which npm and a terminal both tell.
+    // An earlier signal would count as the same one, which npm and a terminal both send.
     await sleep(300);
     program.child.kill("SIGTERM");
     expect((await ended)[0]).toBe(1);
@@ -166,7 +166,7 @@ describe.each([
 
 describe("SIGTERM", () => {
   test("cancels requests that exceed DRAIN_TIMEOUT_SECONDS, gives tasks no more time, and leaves unfinished ones to another gateway", async () => {
-    // Longer than what is closed behind both may take.
+    // The work that is closed after both takes less.
     await start({ DRAIN_TIMEOUT_SECONDS: "7", DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60" });
     const headers = { apikey: anonKey, Prefer: "respond-async" };
     const { status } = await ask(`${program.url}/rest/v1/rpc/wait`, { headers, method: "POST" });

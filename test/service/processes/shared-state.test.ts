@@ -46,7 +46,7 @@ const at = (path: string) => `${program.url}${path}`;
 let callers = 0;
 const newCaller = () => jwt.sign({ role: "service_role", sub: `caller-${++callers}` }, SECRET);
 
-/** On a connection of its own: the workers take turns. */
+/** Sends a request on a connection of its own: the workers take turns. */
 const send = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) =>
   fetch(at(path), {
     method: "POST",
@@ -154,7 +154,7 @@ describe("two workers of a database without logical replication", () => {
       WEB_CONCURRENCY: "2",
       DIRECT_DATABASE_URL: database.ownerUrl.replace("postgres@", `${name}@`),
     });
-    // In turn two for each worker.
+    // The workers take turns, so each has two.
     const clients = Array.from({ length: 4 }, () => makeClient(service.url));
     try {
       const received = clients.map(() => new Set<string>());

@@ -14,7 +14,7 @@ type TestRequest = {
   readonly method?: string;
 };
 
-/** One request, on a connection of its own unless an agent keeps one. */
+/** Sends one request, on a connection of its own unless an agent keeps one. */
 export async function ask(
   url: string,
   { agent = false, headers = {}, method = "GET" }: TestRequest = {},

@@ -93,7 +93,7 @@ beforeAll(async () => {
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 
-/** All addresses that signing in has, as the service puts them together. */
+/** Returns all addresses of the sign-in, as the service mounts them. */
 function mountedAddresses(): string[] {
   const { config } = readConfig({ JWT_SECRET: SECRET, DATABASE_URL: gateways.database.url });
   const keys = makeTokenKeys(config);

@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 const at = (path: string) => `${fixture.url}${path}`;
 
-/** One request, whose redirect is not followed. */
+/** Sends one request, and does not follow its redirect. */
 async function request(address: string | URL, init: RequestInit = {}) {
   const response = await fetch(address, {
     redirect: "manual",

@@ -30,7 +30,7 @@ const SCHEMA = `
   create policy "may all" on storage.objects to authenticated using (true) with check (true);
   create policy "may all" on storage.buckets to authenticated using (true) with check (true)`;
 
-/** For the two resources. */
+/** The tokens for the two resources. */
 type Tokens = { readonly api: string; readonly mcp: string };
 
 let person: Person;
@@ -158,7 +158,7 @@ const withdrawTask: Attempt = async ({ api }) => {
   return withdrawn.status === 204 || withdrawn.status === 409 || withdrawn.status === 404;
 };
 
-/** On a socket, in a channel that the application has joined. */
+/** Sends it on a socket, in a channel that the application has joined. */
 const inChannel =
   (isPrivate: boolean, event: string, payload: object): Attempt =>
   async ({ api }) => {
@@ -179,7 +179,7 @@ const TRACK = { type: "presence", event: "track", payload: { name: "app" } };
 
 const message = (isPrivate: boolean) => ({ topic: "room", event: "news", payload: { by: "app" }, private: isPrivate });
 
-/** Whatever changes or sends anything for somebody who may. */
+/** Attempts to change or send anything, for somebody who may. */
 const ATTEMPTS: Readonly<Record<string, Attempt>> = {
   "REST: insert": request(
     "POST",

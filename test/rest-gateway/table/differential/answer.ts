@@ -72,7 +72,7 @@ function readHeader(name: string, value: string, prefix: string): string {
   return name === "content-type" ? value.toLowerCase().replaceAll(" ", "") : value;
 }
 
-/** Less the query: that of the request, which PostgREST sorts, joins where a name comes twice, and misspells beyond ASCII. */
+/** Removes the query: that of the request, which PostgREST sorts, joins where a name comes twice, and misspells beyond ASCII. */
 function placeOf(address: string): string {
   return decodeURIComponent(Buffer.from(address.split("?")[0]!, "latin1").toString("utf8"));
 }

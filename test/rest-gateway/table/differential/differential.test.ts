@@ -12,7 +12,7 @@ import { comparedPart, expectationOf, outcomeOf } from "./compare.ts";
 import { openFixture } from "./fixture.ts";
 import { INTENDED, type IntendedDifference } from "./intended-differences.ts";
 
-/** Understood by both. Every transaction is rolled back, unless a case prefers otherwise. */
+/** Both understand these. Every transaction is rolled back, unless a case prefers otherwise. */
 const SETTINGS = {
   PGRST_DB_CONFIG: "false",
   PGRST_DB_SCHEMAS: "api,other",

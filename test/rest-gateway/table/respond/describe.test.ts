@@ -12,7 +12,7 @@ const fixture = useFixture(makeFixture);
 const ask = (subject: TableDocumentOptions, accept?: string, documents = new DocumentCache()) =>
   describeTables({ ...subject, accept }, documents);
 
-/** Every `$ref` of a document that leads nowhere. */
+/** Returns every `$ref` of a document that leads nowhere. */
 function danglingReferences(document: object): string[] {
   const lead = (pointer: string) =>
     pointer
