@@ -3,7 +3,7 @@ import type { Reporter, TestModule } from "vitest/node";
 import { type Duration, overTime, recordedDurations, writeRecord } from "./durations.ts";
 import { leftOut, type TestGroup, testFiles } from "./test-groups.ts";
 
-/** Compares how long files take with the group that they are in, records it with `RECORD=durations`, and says what was left out. */
+/** Compares the durations of files with those of their group, records them with `RECORD=durations`, and prints which files were left out. */
 export default class DurationsReporter implements Reporter {
   readonly #group: TestGroup;
   readonly #begun = performance.now();

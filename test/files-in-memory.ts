@@ -13,7 +13,7 @@ const NAME = /^cs-tests-(\d+)-/;
 
 /**
  * Where the machine has room, `tmpdir()` is a folder in memory from now on: here, in the workers and in the programs that tests start.
- * Returns what removes it.
+ * Returns a function that removes it.
  */
 export async function keepFilesInMemory(): Promise<() => Promise<void>> {
   if (!(await hasRoom(IN_MEMORY))) return async () => {};

@@ -28,8 +28,8 @@ export function layoutsOf(name: string): typeof LAYOUTS {
 }
 
 /**
- * In the layouts of that name, one after the other: the pages adapt by styles alone, so they need not be loaded again. For whoever wants to look
- * at them, SCREENSHOTS names a folder.
+ * Checks the layouts of that name, one after the other: the pages adapt by styles alone, so they need not be loaded again. To show their pictures,
+ * SCREENSHOTS names a folder.
  */
 export async function expectAccessibleLayouts(page: Page, name: string): Promise<void> {
   for (const { width, colorScheme } of layoutsOf(name)) {

@@ -19,7 +19,7 @@ export async function binariesIn(folder: string): Promise<Binaries> {
   return { postgres, initdb: join(folder, "initdb"), major };
 }
 
-/** Tests of what the service does with its own embedded Postgres call `startCluster` instead. */
+/** Starts a cluster. Tests of the service with its own embedded Postgres call `startCluster` instead. */
 export async function startServer(options: Omit<ClusterOptions, "tell">): Promise<Cluster> {
   return startCluster({ ...options, binaries: options.binaries ?? (await serverBinaries()), tell: () => {} });
 }

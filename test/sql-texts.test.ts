@@ -106,7 +106,7 @@ const GRAMMAR_TYPE =
 
 /** Casts to types of Postgres without a schema, which a domain of a temporary schema replaces: that one comes first on every search path. */
 function unqualifiedTypes({ text }: Pick<SqlText, "text">): string[] {
-  // Regular expressions match what Postgres writes, which has no schema.
+  // Regular expressions match the output of Postgres, which has no schema.
   if (text.includes("(?")) return [];
   const casts = text.matchAll(/(?<=[\w\s)}\]'"*])::\s*([a-z_]\w*)(?![\w.])/g);
   const typed = text.matchAll(/(?<![\w.])(jsonb?|text|uuid|timestamptz|date|bytea|regclass|regtype) '/g);

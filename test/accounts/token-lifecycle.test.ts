@@ -40,7 +40,7 @@ async function newFamily(): Promise<{ userId: string; pair: TokenPair }> {
   return { userId, pair };
 }
 
-/** Hashing is not what is looked at here: one person, whose families are many. */
+/** Tests here do not look at hashing: one person has all families. */
 let person: Promise<{ userId: string }> | null = null;
 function newPersonOfAll(): Promise<{ userId: string }> {
   person ??= newPerson(opened);

@@ -10,7 +10,7 @@ export type ComparedArea = {
   readonly database: DatabaseName;
   /** The settings that differ from those of the database. */
   readonly settings: Settings;
-  /** The requests of generated areas are made from what the service at this URL says of itself. */
+  /** The requests of generated areas are made from the descriptions that the service at this URL has of itself. */
   requests(url: string): Promise<readonly ComparedRequest[]>;
 };
 

@@ -60,7 +60,7 @@ export function send(baseUrl: string, { method, path, headers, body }: ComparedR
   });
 }
 
-/** The response without what differs from run to run. */
+/** Returns the response without the parts that differ from run to run. */
 export function withoutChance(baseUrl: string, path: string, response: ComparedResponse): ComparedResponse {
   const headers = Object.entries(response.headers)
     // Within a second of a change there is none.
@@ -90,7 +90,7 @@ const WEEKS_MS = 60 * 24 * 60 * 60 * 1_000;
 /** False for other days: the ones that fixtures contain are compared. */
 const isRecent = (day: string) => Math.abs(Date.parse(day) - Date.now()) < WEEKS_MS;
 
-/** Replaces what the service measures and its present activity. */
+/** Replaces the measures of the service and its present activity. */
 function withoutMeasures(path: string, body: string): string {
   if (/^\/(admin\/v1\/(running|requests)|metrics)\b/.test(path)) return "<measures>";
   if (path.startsWith("/admin/v1/catalog"))
@@ -98,7 +98,7 @@ function withoutMeasures(path: string, body: string): string {
   return body;
 }
 
-/** Replaces what differs from run to run: times, tokens, ids drawn at random, the address of the server. */
+/** Replaces the parts that differ from run to run: times, tokens, ids drawn at random, the address of the server. */
 export function replaceChance(text: string, baseUrl: string): string {
   return (
     text
@@ -114,7 +114,7 @@ export function replaceChance(text: string, baseUrl: string): string {
       .replace(/(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{32,}(?![\w-])/g, "<random>")
       // A secret of 32 bytes may have no digit.
       .replace(/(?<![\w-])(?:key_)?(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{43}(?![\w-])/g, "<random>")
-      // Depends on what the session has read of the system catalogue before.
+      // The number depends on the parts of the system catalogue that the session has read before.
       .replace(/("Planning": \{\s*"Shared Hit Blocks": )\d+/g, "$1<blocks>")
       // Depends on how long earlier tasks took.
       .replace(/("estimate":)\d+/g, "$1<seconds>")

@@ -3,7 +3,7 @@ type Growth = {
   readonly table: string;
   /** The actions that add rows. */
   readonly by: string;
-  /** A name of `content_service.bounds`, or what bounds the rows otherwise. */
+  /** A name of `content_service.bounds`, or another bound of the rows. */
   readonly bound: string;
   /** The time for which a row is kept. */
   readonly kept: string;

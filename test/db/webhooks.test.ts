@@ -6,7 +6,7 @@ const database = useDatabase();
 const owner = useClient(database.ownerUrl);
 
 let numbers = 0;
-/** A table with this definition and a webhook for it, and what was recorded for the webhook since the last call. */
+/** Makes a table with this definition and a webhook for it, and returns the changes that were recorded since the last call. */
 async function record(definition: string, webhook: Record<string, unknown> = {}) {
   const table = `watched_${++numbers}`;
   await owner.query(definition.replaceAll("TABLE", table));

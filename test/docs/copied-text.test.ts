@@ -31,7 +31,7 @@ const COMMAND_PAGES = globSync(["README.md", "CONTRIBUTING.md", "db/README.md", 
   cwd: REPOSITORY,
 });
 const BLOCK = /^```sh\n(.*?)^```$/gms;
-/** The package is not published: npm would download what somebody else has published under its name. */
+/** The package is not published: npm would download another one that somebody has published under its name. */
 const FROM_REGISTRY = /\bnpm (?:i|install|add|update|create) (?:[^\n]* )?content-service(?:@\S+)?\s*$/m;
 const FROM_TARBALL = /^npm install \S*\/content-service-\S+\.tgz( \S+)*$/m;
 

@@ -19,7 +19,7 @@ type Options = {
   readonly install: (commands: string) => string;
 };
 
-/** Does what a tutorial says, from its first block to its last: writes its files, starts its services, types its commands. */
+/** Follows a tutorial from its first block to its last: writes its files, starts its services, types its commands. */
 export async function followTutorial(page: string, { folder, environment, install }: Options): Promise<TutorialStep[]> {
   const terminal = openTerminal({ folder, environment });
   const steps: TutorialStep[] = [];

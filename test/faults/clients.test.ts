@@ -74,7 +74,7 @@ describe("many concurrent clients that", () => {
       await once(socket, "readable");
     }
     await isWell();
-    // Eight of the largest answers may wait, and what it takes to make one comes on top.
+    // Eight of the largest answers may wait, and memory to make one comes on top.
     const most = 8 * ANSWER_MEBIBYTES + 60;
     expect(most).toBeLessThan(CLIENTS * ANSWER_MEBIBYTES);
     expect((await service.residentMebibytes()) - before).toBeLessThan(most);

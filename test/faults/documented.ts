@@ -14,7 +14,7 @@ export async function documentedAnswers(fault: string): Promise<string[]> {
 
 const answersIn = (row: string) => row.split("|")[2]!;
 
-/** A line as the page has it, and what its first paragraph sums up, for whoever renews it. */
+/** Returns a row of the page, and the figures that its first paragraph sums up, for whoever renews it. */
 export function rowOf(
   fault: string,
   refusals: ReadonlyMap<string, number>,

@@ -26,7 +26,7 @@ const log = makeLogger(config);
 const uncaught: unknown[] = [];
 process.on("uncaughtExceptionMonitor", (error) => uncaught.push(error));
 
-/** Begins to start, and adds to the stack what stops it. */
+/** Begins to start, and adds its stop to the stack. */
 type Part = { readonly runs: number; start(url: string, opened: AsyncDisposableStack): Promise<unknown> };
 
 function openCore(url: string, opened: AsyncDisposableStack) {

@@ -15,7 +15,7 @@ export type Traffic = AsyncDisposable & {
   readonly acknowledged: readonly number[];
   /** Rows of which a client was told that nothing was written. */
   readonly refused: readonly number[];
-  /** Rows that whoever wrote them did not read back. */
+  /** Rows that their writers did not read back. */
   readonly unread: readonly number[];
   /** The number of times that the channel has received each row. */
   readonly received: ReadonlyMap<number, number>;
@@ -27,7 +27,7 @@ export type Traffic = AsyncDisposable & {
   quiet(): Promise<void>;
 };
 
-/** `fetch`, or what stands between the clients and the service. */
+/** `fetch`, or another way from the clients to the service. */
 export type Send = (url: string, init?: RequestInit) => Promise<Response>;
 
 type Kind = {

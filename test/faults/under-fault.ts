@@ -12,7 +12,7 @@ export type Fault = {
   /** The name of the fault in docs/faults.md. */
   readonly name: string;
   fail(): Promise<unknown>;
-  /** Does what an operator does, or Postgres by itself; nothing is done to the service. */
+  /** Repairs it like an operator, or as Postgres does by itself; nothing is done to the service. */
   repair(refusals: ReadonlyMap<string, number>): Promise<unknown>;
 };
 
@@ -20,7 +20,7 @@ export type Fault = {
 const LASTS_MS = 2_500;
 const WRITES_BEFORE = propertyRuns(500);
 const WRITES = propertyRuns(2_000);
-/** Links come and go with the load; what leaks does so with each request, or each time that Postgres is away. */
+/** Connections come and go with the load; a leak grows with each request, or each time that Postgres is away. */
 const FILES_LEEWAY = 24;
 const HEAP_LEEWAY = 24 * 2 ** 20;
 

@@ -76,7 +76,7 @@ async function expectServedUnheard(service: Unheard): Promise<void> {
   await fillLog(url);
   expect((await fetch(`${url}/health/live`)).status).toBe(200);
   await until(async () => (await droppedLines()) > 0);
-  // It says so on standard output, and several processes are replaced by others, which inherit what nobody reads.
+  // It says so on standard output, and several processes are replaced by others, which inherit the unread output.
   child.kill("SIGUSR2");
   for (let request = 0; request < 20; request++) expect((await fetch(`${url}/health`)).status).toBe(200);
   expect(await stop()).toBe(0);

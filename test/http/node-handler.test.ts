@@ -49,7 +49,7 @@ function pieces(count: number, bytes: number, { fails = false } = {}): Source {
   return source;
 }
 
-/** A server that answers everything with what `handle` gives. */
+/** Starts a server that answers everything with the results of `handle`. */
 async function start(handle: GatewayHandler) {
   const lines: Record<string, unknown>[] = [];
   const sink = new Writable({

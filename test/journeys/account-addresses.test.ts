@@ -60,7 +60,7 @@ const cellsOf = (ways: readonly Way[]): Cell[] =>
 /** Addresses that no message may have been sent to in the end, and the cells that they belong to. */
 const silent = new Map<string, string>();
 
-/** Takes a way to prove an address, and says what the owner has then, and what is left of earlier credentials. */
+/** Takes a way to prove an address, and returns the owner's credentials then, and those of earlier ones that still work. */
 async function prove(
   { way, state }: Pick<Cell, "way" | "state">,
   address: string,

@@ -14,7 +14,7 @@ const FAILOVERS = Number(process.env.FAILOVERS ?? 2);
 /** The events that a subscriber received, in order: the ids of new rows, and the statuses of its channel. */
 type ReceivedEvents = (number | string)[];
 
-/** The numbers are the same in each run; what happens at that moment is not. */
+/** The numbers are the same in each run; the state at that moment is not. */
 function makeRandom(seed = 1): () => number {
   let state = seed;
   return () => {

@@ -87,7 +87,7 @@ const FAULTS = [
   [0.8, cutSockets],
 ] as const;
 
-/** Returns what an application receives, in order: the ids of new rows, and the statuses of its channel. */
+/** Returns the messages to an application, in order: the ids of new rows, and the statuses of its channel. */
 async function listen(transport: typeof WebSocket): Promise<(number | string)[]> {
   const told: (number | string)[] = [];
   const client = makeClient(detour.url, null, transport);

@@ -113,7 +113,7 @@ describe("a client that resumes from its last position", () => {
     await insert(3, 3);
     await second.until((message) => message.payload.data?.record.id === 3);
     expect(idsOf(second)).toEqual([1, 2, 3]);
-    // Nobody is left behind of whoever had the old token.
+    // No subscription of the old token is left behind.
     await second.reply(second.say("realtime:news", "phx_leave", {}));
     await second.join("realtime:more", NEWS);
     await insert(4, 4);

@@ -1,4 +1,4 @@
-// A signature is never more than its signer: each address that is signed or sent × what happened since.
+// A signature is never more than its signer: each address that is signed or sent is tried after each event.
 
 import { randomUUID } from "node:crypto";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
@@ -154,7 +154,7 @@ describe("addresses of files", () => {
 
 /** A link or a credential that a person has received. */
 type AccountAddress = {
-  /** Returns what uses it: the access token that it leads to, or null. */
+  /** Returns a function that uses the address: the access token that it leads to, or null. */
   make(): Promise<{ readonly person: Person; readonly use: () => Promise<string | null> }>;
   readonly except: Partial<Record<Event, string>>;
 };

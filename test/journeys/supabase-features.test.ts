@@ -59,7 +59,7 @@ const MIGRATION = `
   create function public.count_letters(word text) returns void language sql security definer set search_path = '' as
     $$ select pgmq.send('words', pg_catalog.jsonb_build_object('word', word)) $$;`;
 
-/** Takes what waits in the queue. */
+/** A worker that takes the messages in the queue. */
 const WORKER = `
   import { createClient } from "npm:@supabase/supabase-js@2";
   Deno.serve(async (req) => {

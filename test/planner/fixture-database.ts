@@ -81,7 +81,7 @@ export async function openFixture(more = ""): Promise<FixtureDatabase> {
           role,
           "api, tools",
         ]);
-        // This client would send a Buffer in binary, and what it holds is text.
+        // This client would send a Buffer in binary, and its content is text.
         const values = bindValues(slots, intent).map((value) =>
           Buffer.isBuffer(value) ? value.toString("utf8") : value,
         );

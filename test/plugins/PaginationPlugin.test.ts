@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { anonymous, SEED } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
 
-// Core says on the console, outside production, what is wrong with a cursor.
+// Core reports errors in a cursor on the console, outside production.
 const complaints = vi.spyOn(console, "error").mockImplementation(() => {});
 afterAll(() => complaints.mockRestore());
 

@@ -483,7 +483,7 @@ describe("a foreign database", () => {
     expect((await asking.ask("/notes")).body).toEqual([]);
     expect((await asking.ask("/notes", request)).status).toBe(201);
 
-    // A role that is none is the token's fault, whatever the database lacks.
+    // A role that does not exist is the token's fault, whatever the database lacks.
     const anonymous = await asking.ask("/notes", { ...request, headers: newOrder().headers, as: { role: "postgres" } });
     expect(anonymous.status).toBe(401);
     asking.close();

@@ -109,7 +109,7 @@ async function exceptions(
 }
 
 /**
- * For each setting that decides about new accounts: what follows from the properties of a way. Whatever a setting does
+ * The outcomes of each setting that decides about new accounts, by the properties of a way. A way that a setting does
  * not concern creates a user as without it.
  */
 const RULES: Readonly<

@@ -196,7 +196,7 @@ function testClients(limit: number | undefined): void {
 const MOST = propertyRuns(1_000);
 const MOST_OF_TABLES = Math.round(MOST ** 3 / 1_000 ** 2);
 const CONTENT_AREAS = COMPARED_AREAS.filter(({ database }) => database === "content");
-// The plans that Postgres makes depend on what its session did before.
+// The plans that Postgres makes depend on the earlier statements of its session.
 const TABLE_AREAS = PLAIN_TABLE_AREAS.filter(({ name }) => name !== "table-execution-plans");
 
 /** It tells operators of the router. */

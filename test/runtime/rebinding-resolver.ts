@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
 import { Socket, type TcpSocketConnectOpts } from "node:net";
 
-/** A DNS server whose answer for a name changes after the first query, and what this process does with it. */
+/** A DNS server whose answer for a name changes after the first query, and the lookups and connections of this process. */
 export type RebindingResolver = AsyncDisposable & {
   /** The names that were queried, since the last reset. */
   readonly queried: readonly string[];

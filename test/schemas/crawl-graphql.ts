@@ -329,7 +329,7 @@ function nodeOf(connection: GraphQLObjectType): unknown {
   return isObjectType(edges) ? getNamedType(edges.getFields().node!.type) : null;
 }
 
-/** A column's own field, by the name in camelCase; what leads to another table is a relation. */
+/** Returns a column's own field, by the name in camelCase; a field that leads to another table is a relation. */
 function fieldsOf(table: Table, type: GraphQLObjectType): ReadonlyMap<string, Field> {
   const fields = Object.values(type.getFields());
   const isValue = ({ type: result, args }: Field) => {

@@ -47,7 +47,7 @@ async function modulesAtCachedStart(): Promise<readonly string[]> {
 /** The modules that a service has loaded while it started, by their addresses, and those of Node by their names. */
 async function modulesAtStart(): Promise<readonly string[]> {
   const file = join(tmpdir(), `modules-${process.pid}.json`);
-  // An address and not a file of TypeScript, which would load what strips types.
+  // This is an address and not a file of TypeScript, for which Node would load the stripper of types.
   const hook = `import Module, { registerHooks } from "node:module";
     import { writeFileSync } from "node:fs";
     // This is no variable of the environment, with which Node would keep what it loads before the service enables the cache.

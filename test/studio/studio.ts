@@ -43,7 +43,7 @@ export type OpenStudio = {
   sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
   /** Opens another page of the same browser, signed in. */
   open(path: string, view?: Pick<StudioOptions, "width" | "scheme">): Promise<Page>;
-  /** Stops all, and fails if a page sent what is not documented, or if its console has errors. */
+  /** Stops all, and fails if a page sent an undocumented request, or if its console has errors. */
   close(): Promise<void>;
 };
 
@@ -146,7 +146,7 @@ export async function readDocumentedRoutes(url: string): Promise<DocumentedRoute
   return (method, path) => routes.some((route) => route.method === method && route.pattern.test(path));
 }
 
-/** Records what pages send, and what browsers complain about. */
+/** Records the requests of pages, and the complaints of browsers. */
 class ObservedPages {
   readonly requests: SentRequest[] = [];
   readonly #complaints: string[] = [];

@@ -85,7 +85,7 @@ async function writeUntilMoment(): Promise<Moment> {
     await Promise.all(Array.from({ length: WRITERS }, () => writeUntil(endsAt)));
     const [{ at }] = (await query("select clock_timestamp() as at")) as [{ at: Date }];
     const [state] = await query(STATE);
-    // Dates have milliseconds, and Postgres microseconds: the moment is after what was committed, and before what follows.
+    // Dates have milliseconds, and Postgres microseconds: the moment is after the last commit, and before the next.
     const moment = { at: new Date(at.getTime() + 1), state };
     await until(async () => ((await query("select clock_timestamp() as now"))[0] as { now: Date }).now > moment.at);
     await open.query("commit; drop table public.made_late");

@@ -107,7 +107,7 @@ test("operations on a schema that is being built are accepted as on the schema o
     }),
     { numRuns: propertyRuns(10) },
   );
-  // It refuses what it cannot decide, which are few.
+  // It refuses the documents that it cannot decide, which are few.
   expect(counts.early).toBeGreaterThan(0.9 * counts.whole);
 });
 

@@ -99,7 +99,7 @@ async function write({ since = minutesAgo(30), ...columns }: NewSchedule): Promi
 
 type LogLine = { readonly message: string; readonly [field: string]: unknown };
 
-/** Processes the schedules as a gateway does each minute; returns what it logs. */
+/** Processes the schedules as a gateway does each minute; returns its log. */
 async function tick(plannedAt = new Date()): Promise<LogLine[]> {
   const lines: LogLine[] = [];
   const add = (fields: object, message: string) => lines.push({ ...fields, message });

@@ -51,7 +51,7 @@ describe("webhooks whose receiver", () => {
     by.query(`update public.orders set number = number + 1 where ${condition}`);
   const rowOf = (body: string): { id: number; number: number } => JSON.parse(body).record;
 
-  /** Accepts all, and notes what comes too early or again. */
+  /** Accepts all, and notes requests that come too early or again. */
   const accept: Receiver["respond"] = (response, { body }) => {
     const { id, number } = rowOf(body);
     const last = received.get(id) ?? 0;

@@ -64,7 +64,7 @@ function start(name: GatewayName): Promise<Program> {
   return gateway;
 }
 
-/** Records the requests that the receiver has been sent, and checks what must hold for each. */
+/** Records the requests of the receiver, and checks the rules for each. */
 function makeHistory() {
   const ids = new Map<string, string>();
   const events = new Map<string, string>();
@@ -101,7 +101,7 @@ async function write(by = client): Promise<void> {
   }
 }
 
-/** The gateways that wait for a lock on the table, and what they wait with. */
+/** Returns the gateways that wait for a lock on the table. */
 async function waiting(): Promise<readonly GatewayName[]> {
   const { rows } = await client.query<{ name: GatewayName }>(`
     select distinct application_name as name from pg_stat_activity

@@ -6,7 +6,7 @@ import { accountOf, ask, type Credentials, PASSWORDS } from "./holder.ts";
 import { PUBLIC_URL, type Site } from "./site.ts";
 import type { AddressKind, Way } from "./ways.ts";
 
-/** Somebody who takes a way: what was entered and received, and an account that the person has already. */
+/** Somebody who takes a way: the values that were entered and received, and an account that the person has already. */
 export type Actor = {
   readonly values: Record<string, string>;
   readonly own?: { readonly id: string; readonly email: string; readonly credentials: Credentials };

@@ -133,7 +133,7 @@ create with a number     | appointNumber | @admin POST /auth/v1/admin/users {"ph
 change with a number     | reappointNumber | @admin PUT /auth/v1/admin/users/{uuid} {"phone_confirm": true, "password": "{new}"}
 `);
 
-/** Ways to end an account: nothing that it had is left, whatever its state was, and the address is free. */
+/** Ways to end an account: nothing of it is left, whatever its state was, and the address is free. */
 export const ENDINGS = readWays(`
 /users
 delete                   | end  | @admin DELETE /users/{id}

@@ -21,7 +21,7 @@ const rest = useFixture(() => openClient(tables.service.url));
 type Outcome = { readonly verdict: Verdict; readonly rows: string };
 type SqlOutcome = Outcome & { readonly count: number };
 
-/** A write as a caller, with what SQL does: without returned rows, and with all columns that the caller may read. */
+/** A write as a caller, with its outcome in SQL: without returned rows, and with all columns that the caller may read. */
 type Trial = {
   readonly number: number;
   readonly caller: Caller;

@@ -18,7 +18,7 @@ export const EVENTS = [
 ] as const;
 export type Event = (typeof EVENTS)[number];
 
-/** Uses the address at the service; whether it does what it was signed for. */
+/** Uses the address at the service; true if it has its effect. */
 export type Use = (url: string) => Promise<boolean>;
 
 export type Signer = { readonly url: string; readonly token: string; readonly client: SupabaseClient };

@@ -33,7 +33,7 @@ const fixture = useFixture(() => openRealtimeFixture(GROUND));
 
 type GeneratedRead = {
   readonly path: string;
-  /** SQL of what it returns now, as JSON. */
+  /** An expression of SQL for its present result, as JSON. */
   readonly fresh: string;
   readonly definitions: readonly string[];
 };

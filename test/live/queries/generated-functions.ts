@@ -1,4 +1,4 @@
-/** Tables, and what can read them without naming them in the text of a function. */
+/** Tables, and objects that read them although the text of no function names them. */
 export const GROUND = `
   create schema shelf;
   create table public.members (id int primary key, person text not null, team int not null);

@@ -68,7 +68,7 @@ async function readNow(query: Query, person = "ann"): Promise<string> {
   return JSON.stringify(isGraphql(query) ? body.data : body);
 }
 
-/** The client has what its caller reads. */
+/** Resolves when the client has the rows that its caller reads. */
 async function settle(path: Query, client: EventClient): Promise<void> {
   const expected = await readNow(path);
   await client.untilResultIs((result) => JSON.stringify(result) === expected);

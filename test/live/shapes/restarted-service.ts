@@ -26,7 +26,7 @@ export type ShapeFollower = {
   refetches(): number;
 };
 
-/** A service whose clients find it again after each restart, at whatever port. */
+/** A service whose clients find it again after each restart, at any port. */
 export type RestartedService = {
   readonly folder: string;
   program(): Program;

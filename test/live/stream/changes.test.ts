@@ -72,7 +72,7 @@ describe("a subscriber of changes", () => {
     await until(() => picky.committed.length === 1);
     expect(request).toEqual(["others", "others", "items"]);
     expect(picky.begun).toHaveLength(1);
-    // Numbers count what others want.
+    // Numbers also count the changes that only others want.
     expect(picky.changes.map(({ index }) => index)).toEqual([2, 3]);
   });
 

@@ -93,7 +93,7 @@ describe("the verdict on a change", () => {
     const property = fc.asyncProperty(statements, async (chosen) => {
       const sql = chosen.join(";\n");
       const changes = await contracts.compare(sql).catch(() => null);
-      // The second statement changes what the first one has dropped.
+      // The second statement changes an object that the first one has dropped.
       fc.pre(changes !== null);
       const after = await replay(contracts.name, sql);
       const broken = REQUESTS.filter((_, index) => isBroken(recorded[index]!, after[index]!));

@@ -75,7 +75,7 @@ async function serveDatabase(settings: NodeJS.ProcessEnv): Promise<Service> {
   return service;
 }
 
-/** Writes through a service again and again, and keeps what was answered. */
+/** Writes through a service again and again, and keeps the answers. */
 class Writer {
   readonly answers = new Set<string>();
   readonly acknowledged: string[] = [];

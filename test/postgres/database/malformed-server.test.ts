@@ -23,7 +23,7 @@ type Plan = {
 
 let plan: Plan | null = null;
 
-/** Splits what Postgres sends into messages and lets the plan change one. */
+/** Splits the bytes of Postgres into messages and lets the plan change one. */
 function damageMessages() {
   let isStarted = false;
   let out: Buffer[] = [];
@@ -126,7 +126,7 @@ describe("a server that", () => {
     });
     await fc.assert(
       fc.asyncProperty(damage, async ({ type, changes }) => {
-        // The end of the session is what a longer length waits for.
+        // A message with a greater length waits for the end of the session.
         plan = { type, damage: (message) => changed(message, changes), ends: true };
         await write().catch(() => {});
         plan = null;

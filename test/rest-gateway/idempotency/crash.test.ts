@@ -60,7 +60,7 @@ describe("a gateway that is killed", () => {
     await first;
     doomed.close();
 
-    // The server has not noticed yet, and still works on what nobody will commit.
+    // The server has not noticed yet, and still runs a statement that nobody will commit.
     expect(await underWay()).toHaveLength(1);
     const again = await client.ask("/rpc/order_slowly", request);
     expect(again).toMatchObject({ status: 200, body: 1 });

@@ -10,7 +10,7 @@ export type Tunnel = AsyncDisposable & {
 
 const COMMITTED = "COMMIT\0";
 
-/** A way to Postgres that can be cut between what the server has done and what it says of it. */
+/** A way to Postgres that can be cut between a commit and its response. */
 export async function openTunnel({ url: databaseUrl }: Pick<TestDatabase, "url">): Promise<Tunnel> {
   let onCommit: (() => void) | null = null;
   const passes = (said: Buffer) => {

@@ -6,7 +6,7 @@ import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 type Answer = { readonly status?: number; readonly type?: string; readonly body: string };
 type Claims = Readonly<Record<string, unknown>>;
 
-/** A provider that says what a test wants it to say, signed by its own key or not. */
+/** A provider that sends the answers of a test, signed by its own key or not. */
 export type Forger = {
   readonly issuer: string;
   readonly publicKeyPem: string;

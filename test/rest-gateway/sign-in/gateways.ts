@@ -30,7 +30,7 @@ export type Sent = {
   readonly method?: string;
 };
 
-/** Two gateways on one database. What a test sends to "one" and "two" shares nothing else. */
+/** Two gateways on one database, "one" and "two". They share nothing else. */
 export type Gateways = {
   readonly one: Service;
   readonly two: Service;
@@ -133,7 +133,7 @@ export async function newPerson({ one, post }: Gateways): Promise<Person> {
   return { email, userId: body.user.id, pair: body };
 }
 
-/** Signs somebody in to a session: what the browser would send from then on. */
+/** Signs somebody in to a session, and returns the headers of a browser. */
 export async function newSession({ one, post, get }: Gateways, email: string) {
   const login = await post(`${one.url}/api/auth/login`, { username: email, password: PASSWORD });
   const Cookie = cookieOf(login)!;

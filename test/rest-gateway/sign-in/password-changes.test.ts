@@ -99,7 +99,7 @@ async function tryWay(way: PasswordChange, change: Change): Promise<readonly [st
 const DONE = ["done", "new"];
 const REFUSED = ["refused", "former"];
 
-/** A setting, the new password, and what each way does. */
+/** A setting, the new password, and the outcome of each way. */
 const RULES: readonly (readonly [NodeJS.ProcessEnv, password: string, outcome: readonly string[]])[] = [
   [{}, STRONG, DONE],
   [{}, SHORT, REFUSED],

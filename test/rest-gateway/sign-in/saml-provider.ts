@@ -134,7 +134,7 @@ export async function openSamlProvider({
         request.body ??= {};
         next();
       },
-      // It keeps what it finds out about one request among its options.
+      // It keeps its findings about one request among its options.
       (request, response, next) => samlp.logout(logoutOptions())(request, response, next),
     );
   }

@@ -266,7 +266,7 @@ test.skipIf(!MAY_MOUNT)("uploads of a stranger do not fill the disk", async () =
         body: randomBytes(5_000_000),
       });
     const statuses: number[] = [];
-    // Each replaces the one before: no policy counts what is kept for a while.
+    // Each replaces the one before: no policy counts objects that are kept for a while.
     for (let n = 0; n < 10; n++) statuses.push((await send("one")).status);
     expect(statuses).toContain(200);
     expect(statuses.at(-1)).toBe(507);

@@ -455,7 +455,7 @@ describe("a text stays that text", () => {
 });
 
 describe("statements", () => {
-  /** A statement without what is quoted in it. */
+  /** Returns a statement without its quoted texts. */
   const skeletonOf = (statement: string) =>
     statement.replace(/ E'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|"(?:[^"]|"")*"/gs, (part) =>
       part.startsWith('"') ? '""' : "''",

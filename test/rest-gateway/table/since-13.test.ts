@@ -631,7 +631,7 @@ describe("16: a timezone may be an offset", () => {
 describe("behaviour of 12 that a later release checks more strictly", () => {
   const form = { "Content-Type": "application/x-www-form-urlencoded" };
   examples([
-    // Nested inner joins, filters on what is not shown, and orders by what is related.
+    // These have nested inner joins, filters on hidden columns, and orders by related rows.
     [
       "/countries?select=name,artists!inner(name,works!inner(title))&artists.works.year=gt.1900",
       [{ name: "France", artists: [{ name: "Claude", works: [{ title: "Water Lilies" }] }] }],
@@ -670,7 +670,7 @@ describe("behaviour of 12 that a later release checks more strictly", () => {
       { method: "PATCH", body: { shade: "#000001" }, headers: rowsBack },
     ],
     ["/colours?select=s:shade,count()&id=eq.1", [{ s: "#ff0000", count: 1 }]],
-    // Counting what functions give.
+    // These count the rows of functions.
     [
       "/rpc/all_works?select=id&order=id&limit=2&offset=5",
       [{ id: 6 }, { id: 7 }],

@@ -58,7 +58,7 @@ async function textOf(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Sessions that are at a statement with this mark, and what they wait for. */
+/** Returns the wait events of the sessions that are at a statement with this mark. */
 async function sessionsAt(mark: string): Promise<string[]> {
   const { rows } = await owner.query(
     `select coalesce(wait_event, 'nothing') as wait_event from pg_stat_activity

@@ -109,7 +109,7 @@ async function notesOf(note: string): Promise<readonly { writer: string | null }
   return (await gateways.owner.query("select writer from public.ledger where note = $1", [note])).rows;
 }
 
-/** Holds what take_long waits for. */
+/** Holds the lock that take_long waits for. */
 async function closedGate(gate: number): Promise<{ open(): Promise<void> }> {
   const client = await gateways.owner.connect();
   await client.query("select pg_advisory_lock($1)", [gate]);

@@ -142,7 +142,7 @@ async function methodsAt(address: string): Promise<string[]> {
     .filter((method) => method !== "HEAD" && method !== "OPTIONS");
 }
 
-/** Asks as a program would that has read the document, and sees that the answer is what it says. */
+/** Sends a request like a program that has read the document, and expects the answer that the document describes. */
 async function call(
   id: string,
   sent: Sent & { readonly body?: object; readonly in?: Readonly<Record<string, unknown>> } = {},

@@ -22,7 +22,7 @@ const OUR_CACHING = "private, no-cache";
 
 const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
-/** Asks one program. Its base address is no part of what it answers. */
+/** Asks one program. Its base address is no part of its answers. */
 export async function answerTo(attempt: Case, baseUrl: string): Promise<Answer> {
   const { hostname, port, pathname } = new URL(baseUrl);
   const prefix = pathname === "/" ? "" : pathname;
@@ -49,7 +49,7 @@ export async function answerTo(attempt: Case, baseUrl: string): Promise<Answer> 
   });
 }
 
-/** Cases are written to be read: what HTTP allows in no request line is escaped here. */
+/** Escapes the characters that HTTP allows in no request line: cases are written to be read. */
 function wirePath(path: string): string {
   return path.replace(/[^!-~]/gu, encodeURIComponent);
 }

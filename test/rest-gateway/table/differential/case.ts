@@ -81,7 +81,7 @@ export function remove(path: string, options: Options = {}): Case {
   return ask("DELETE", path, null, options);
 }
 
-/** The rows come back, so that a write shows what it did. */
+/** Asks for the rows, so that a write shows its effect. */
 export function returning(request: Case): Case {
   const { Prefer: preferences } = request.headers;
   const Prefer = preferences ? `${preferences}, return=representation` : "return=representation";

@@ -7,7 +7,7 @@ export type Difference = {
   readonly why: string;
   /**
    * Converts the answer of PostgREST 12 to that of today; null if the answer has nothing to do with this.
-   * Without it the case itself says what ours answers.
+   * Without it the case itself has the answer of ours.
    */
   readonly today?: (theirs: Answer, ours: Answer, request: Case) => Answer | null;
 };

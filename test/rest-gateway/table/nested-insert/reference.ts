@@ -11,7 +11,7 @@ export const ROW_DROPPED = "row dropped";
 
 type Insertion = {
   readonly client: pg.Client;
-  /** Inserts a row with what is below it. */
+  /** Inserts a row with the rows below it. */
   attempt(insert: () => Promise<unknown>): Promise<unknown>;
 };
 
@@ -132,7 +132,7 @@ function toParameter(value: unknown): unknown {
   return isJson ? JSON.stringify(value) : value;
 }
 
-/** Returns all rows, by what they contain and refer to. */
+/** Returns all rows, by their contents and references. */
 export async function stateOf(owner: pg.Client): Promise<unknown> {
   const selects = Object.entries(SHOP).map(
     ([name, { shown }]) =>
