@@ -51,10 +51,7 @@ const CHANGES: readonly (readonly [sql: string, expected: string])[] = [
   ],
   ["alter table shop.items drop constraint items_maker_fkey", "BBBB-"],
   ["alter table shop.items add column maker2 int references shop.makers", "CCBC-"],
-  [
-    "alter table shop.items add column maker2 int references shop.makers, drop constraint items_maker_fkey",
-    "BBBB-",
-  ],
+  ["alter table shop.items add column maker2 int references shop.makers, drop constraint items_maker_fkey", "BBBB-"],
   ["alter table shop.items drop constraint items_sku", "B-B--"],
   ["alter table shop.items add constraint positive check (price >= 0)", "--D--"],
   ["alter table shop.items alter column note set default 'none'", "-----"],
