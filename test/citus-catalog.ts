@@ -1,5 +1,5 @@
 /**
- * What the catalogue of a Citus coordinator has, as Citus documents it: the extension, and the table of distributed tables. No package of
+ * The catalogue of a Citus coordinator, as Citus documents it: the extension, and the table of distributed tables. No package of
  * Citus is there for the tests.
  */
 export const CITUS = `

@@ -26,7 +26,7 @@ const CLUSTER_SETTINGS = { max_connections: "300", fsync: "off", full_page_write
 
 /** One real Postgres for the whole run; each test file clones its own database from a template. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // For the workers and the programs that tests start: with it, to load the service takes half the processor time.
+  // The workers use it, and the programs that tests start: the service loads in half the processor time.
   process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
   const leftProcesses = watchLeftProcesses();
   const removeFiles = await keepFilesInMemory();
@@ -41,7 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await runMigrations({ name: "migrate" }, { ...settings, url: urlOf("platform"), histories: [platform!] });
   await runMigrations({ name: "migrate" }, { ...settings, url: urlOf("content"), histories: [platform!, content!] });
 
-  // As each service does that starts on a database without it. Its statements also have the service read the catalogue again.
+  // Each service does this when it starts on a database without it. The statements also make the service read the catalogue again.
   const logger = new WorkerLogger(() => () => {});
   for (const name of ["platform", "content"]) await migrateQueue({ connectionString: urlOf(name), logger });
 

@@ -7,9 +7,9 @@ import { aroundTests } from "./fixture.ts";
 
 export type TestDatabase = {
   readonly name: string;
-  /** As the superuser who owns everything. */
+  /** Connects as the superuser who owns everything. */
   readonly ownerUrl: string;
-  /** As `authenticator`, the login that requests use. */
+  /** Connects as `authenticator`, the login that requests use. */
   readonly url: string;
   drop(): Promise<void>;
 };
@@ -25,7 +25,7 @@ export const DROP_QUEUE = "drop schema graphile_worker cascade";
 
 export type DatabaseOptions = {
   readonly template?: DatabaseTemplate;
-  /** What the owner runs in it first. */
+  /** Statements that the owner runs in it first. */
   readonly sql?: string;
 };
 

@@ -3,7 +3,7 @@ import type { Reporter, TestModule } from "vitest/node";
 import { type Duration, overTime, recordedDurations, writeRecord } from "./durations.ts";
 import { leftOut, type TestGroup, testFiles } from "./test-groups.ts";
 
-/** Compares how long files take with the group that they are in, records it with `RECORD=durations`, and says what was left out. */
+/** Compares the durations of files with those of their group, records them with `RECORD=durations`, and prints which files were left out. */
 export default class DurationsReporter implements Reporter {
   readonly #group: TestGroup;
   readonly #begun = performance.now();
@@ -18,7 +18,7 @@ export default class DurationsReporter implements Reporter {
     if (records) this.#record(measured);
     const late = records ? [] : overTime(measured);
     if (late.length > 0) process.exitCode = 1;
-    // What vitest prints at the end comes after this.
+    // Vitest prints its own summary after this.
     process.on("exit", () => process.stdout.write(`${textOf(late)}${this.#group === "default" ? leftOutText() : ""}`));
   }
 
@@ -26,7 +26,7 @@ export default class DurationsReporter implements Reporter {
     const { runs, files } = recordedDurations;
     const whole = testFiles(this.#group).every((file) => measured.has(file));
     const minutes = Math.round((performance.now() - this.#begun) / 6_000) / 10;
-    // How long a file takes beside all others is what decides: `npm test` alone would make short ones of too many.
+    // The duration beside all other files decides: `npm test` alone would make short ones of too many.
     const renewed = ["all", "named"].includes(this.#group) ? new Map([...files, ...measured]) : files;
     const existing = new Set(testFiles("named"));
     writeRecord({

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { REPOSITORY } from "./repository.ts";
 
-/** In seconds: how long a test file took, and how long processors worked for it, without Postgres. */
+/** The seconds that a test file took, and for which processors worked for it, without Postgres. */
 export type Duration = { readonly wall: number; readonly processor: number };
 
 export type DurationRecord = {
@@ -16,10 +16,10 @@ const RECORD = join(REPOSITORY, "test/durations.json");
 /** A file that takes longer is left to `npm run test:all`. */
 const SECONDS_OF_A_SHORT_FILE = 3;
 
-/** Of a processor, in a run beside others: a file that takes more is in the wrong group, or must be divided. */
+/** The seconds of a processor, in a run beside others, after which a file is in the wrong group, or must be divided. */
 export const MOST_SECONDS = { short: 5 * SECONDS_OF_A_SHORT_FILE, long: 240 };
 
-/** What `npm run test:record` has measured. A file that is new has no duration there, and counts as a short one. */
+/** The durations that `npm run test:record` has measured. A new file has none, and counts as a short one. */
 export const recordedDurations = readRecord();
 
 function readRecord(): DurationRecord {
@@ -32,7 +32,7 @@ function readRecord(): DurationRecord {
   return { runs, files: new Map(durations) };
 }
 
-/** One line a file, so that a change of the record can be read. */
+/** Writes one line a file, so that a change of the record can be read. */
 export function writeRecord({ runs, files }: DurationRecord): void {
   const lines = [...files]
     .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -9,7 +9,7 @@ import { RawClient } from "./realtime/raw-client.ts";
 import { serveApart } from "./rest-gateway/table/serving-process.ts";
 import { SECRET } from "./secret.ts";
 
-/** What is aimed at is 50, on a quiet machine; there each of these took more than 200 when it was done at once. */
+/** The aim is 50 on a quiet machine; there each of these took more than 200 when it was done at once. */
 const LONGEST_HOLD_MS = 200;
 const ATTEMPTS = propertyRuns(5);
 const SERVICE = { Authorization: `Bearer ${jwt.sign({ role: "service_role" }, SECRET)}` };
@@ -39,7 +39,7 @@ async function ask(query: string): Promise<string> {
   return response.text();
 }
 
-/** What is not compiled yet takes longer, whoever asks. */
+/** Runs the work once before it measures: anything takes longer until it is compiled. */
 async function held(work: (attempt: number) => Promise<void>): Promise<number> {
   await work(0);
   const since = Date.now();

@@ -22,9 +22,9 @@ type Server = {
 type Standby = Server & { start(): Promise<void> };
 
 type NewStandby = {
-  /** Whether it has copies of failover slots, for which Postgres 17 is needed. */
+  /** True if it has copies of failover slots, for which Postgres 17 is needed. */
   readonly syncsSlots: boolean;
-  /** Whether commits wait for it. */
+  /** True if commits wait for it. */
   readonly isSynchronous?: boolean;
 };
 
@@ -78,7 +78,7 @@ export class FailoverGroup {
     const data = this.#standbyFolder(++this.#count);
     await this.query(`select pg_create_physical_replication_slot('${STANDBY_SLOT}', true)`);
     await copyCluster(this.url("postgres", "postgres"), this.#primary.data, data);
-    // As pg_basebackup does it: slots belong to a server.
+    // Slots belong to a server, so pg_basebackup leaves them out too.
     for (const slot of await readdir(join(data, "pg_replslot")))
       await rm(join(data, "pg_replslot", slot), { recursive: true });
     for (const name of await readdir(data)) if (name.startsWith(".s.PGSQL")) await rm(join(data, name));
@@ -125,7 +125,7 @@ export class FailoverGroup {
     return caughtUp(this.url("postgres", "postgres"), urlOf(this.#standby!.socket, "postgres", "postgres"));
   }
 
-  /** What is written from now on is lost with the primary. */
+  /** Stops the standby: writes from now on are lost with the primary. */
   async cutStandby(): Promise<void> {
     await this.#standby!.end("SIGINT");
     this.#isCut = true;

@@ -13,13 +13,13 @@ const NAME = /^cs-tests-(\d+)-/;
 
 /**
  * Where the machine has room, `tmpdir()` is a folder in memory from now on: here, in the workers and in the programs that tests start.
- * Returns what removes it.
+ * Returns a function that removes it.
  */
 export async function keepFilesInMemory(): Promise<() => Promise<void>> {
   if (!(await hasRoom(IN_MEMORY))) return async () => {};
   await removeAbandoned();
   const folder = await mkdtemp(join(IN_MEMORY, `cs-tests-${process.pid}-`));
-  // Started by root, Postgres runs as another user and must reach its folder below.
+  // Postgres runs as another user if root starts it, and must reach its folder below.
   await chmod(folder, 0o1777);
   process.env.TMPDIR = folder;
   return () => rm(folder, { recursive: true, force: true });

@@ -72,7 +72,7 @@ test("fixtures of a describe are closed after it, the last one first", () => {
 });
 
 test("a fixture is closed, although a later one cannot be opened and a hook fails", async () => {
-  // Within the repository, where vitest is found.
+  // The folder is in the repository, so that vitest is found.
   const root = await mkdtemp(join(REPOSITORY, "node_modules/.fixtures-"));
   const fixtures = JSON.stringify(join(REPOSITORY, "test/fixture.ts"));
   await writeFile(

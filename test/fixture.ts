@@ -9,8 +9,8 @@ type Closable = { readonly [Name in (typeof CLOSERS)[number]]: Record<Name, () =
 
 /**
  * Opens something before the tests of a file or of a `describe`, and closes it after them. Fixtures are opened in the order in
- * which they are declared and closed in the reverse order after all hooks, also if one of them or a hook fails. What is returned stands for what
- * was opened: tests and hooks may read its properties, and the body of a file or a `describe` may not.
+ * which they are declared and closed in the reverse order after all hooks, also if one of them or a hook fails. The returned object stands for the one
+ * that was opened: tests and hooks may read its properties, and the body of a file or a `describe` may not.
  */
 export function useFixture<Opened extends Closable>(open: () => Opened | Promise<Opened>): Opened;
 export function useFixture<Opened extends object>(

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-/** Pasted, because the editor closes brackets as they are typed. The page needs the permission to use the clipboard. */
+/** Pastes the text, because the editor closes brackets as they are typed. The page needs the permission to use the clipboard. */
 export async function pasteInto(page: Page, editor: string, text: string): Promise<void> {
   await page.locator(`${editor} .CodeMirror`).filter({ visible: true }).first().click();
   await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);

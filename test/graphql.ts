@@ -30,7 +30,7 @@ export type GraphQLService = {
   /** `ws://…/graphql` */
   readonly socketUrl: string;
   ask(query: string, request?: TestRequest): Promise<TestResponse>;
-  /** As the owner of the database. */
+  /** Runs a statement as the owner of the database. */
   sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
   stop(): Promise<void>;
 };
@@ -41,7 +41,7 @@ type Options = {
   readonly log?: Logger;
   /** A database that is there already and stays. */
   readonly database?: TestDatabase;
-  /** What the owner does before the service starts. */
+  /** Statements that the owner runs before the service starts. */
   readonly before?: string;
 };
 

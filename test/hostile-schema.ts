@@ -11,9 +11,9 @@ export const HOSTILE_PATH = `${HOSTILE_SCHEMA}, pg_catalog, public`;
 type HostileOptions = {
   /** The search path of the database: by default `HOSTILE_PATH`. */
   readonly path?: string;
-  /** That of the owner's sessions, if it is another one. */
+  /** The search path of the owner's sessions, if it is another one. */
   readonly ownerPath?: string;
-  /** Whether its functions fail when they are called; otherwise they return what those of Postgres return. */
+  /** True if its functions fail when they are called; otherwise they return what those of Postgres return. */
   readonly fails?: boolean;
 };
 
@@ -40,7 +40,7 @@ export async function createHostileSchema(owner: pg.ClientBase, options: Hostile
     alter database ${database} set track_functions = 'pl'`);
 }
 
-/** What was called of the hostile schema by sessions that have ended, and by whom it wrote. */
+/** Returns the functions of the hostile schema that ended sessions have called, and the roles that it wrote as. */
 export async function hostileCalls(owner: pg.ClientBase): Promise<string[]> {
   await owner.query(`begin; set local search_path = pg_catalog`);
   const { rows } = await owner.query<{ call: string }>(

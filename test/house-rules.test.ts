@@ -48,6 +48,13 @@ describe("the rules of the source tree", () => {
     expect(files.filter((file) => /(^|\/)(utils?|lib|helpers?|common|misc|manager)(\.ts|\/)/.test(file))).toEqual([]);
   });
 
+  test("a comment begins with its subject or its verb, not with a clause", () => {
+    const clause = /(\/\*\*|\/\/|^\s*\*) (What|Whether|Of|As)\b/m;
+    expect(clause.test(`${"//"} What it returns.`)).toBe(true);
+    const sources = files.filter((file) => /\.m?[jt]s$/.test(file));
+    expect(offenders(sources, (file) => clause.test(textOf(file)))).toEqual([]);
+  });
+
   test("docs/dependencies.md says what each dependency is for", () => {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(textOf("package.json"));
     const page = textOf("docs/dependencies.md");
@@ -91,7 +98,7 @@ describe("the rules of the source tree", () => {
   });
 });
 
-/** Those that know no protocol: neither statuses and headers nor GraphQL. */
+/** The rooms that know no protocol: neither statuses and headers nor GraphQL. */
 const WITHOUT_PROTOCOL = [
   "runtime",
   "config",
@@ -200,7 +207,7 @@ describe("the rules of the rooms", () => {
 
 describe("the rules of studio/, whose modules run in browsers", () => {
   const pages = files.filter((file) => /^studio\/.*\.ts$/.test(file));
-  /** Without types, which browsers do not load. */
+  /** Returns the imports of a file without types, which browsers do not load. */
   const imported = (file: string) =>
     [...textOf(file).matchAll(/^(?:import|export) (?!type )[^;]*?from "([^"]+)"|\bimport\("([^"]+)"\)/gm)].map(
       ([, path, later]) => (path ?? later)!,

@@ -9,11 +9,11 @@ import { until } from "./until.ts";
 
 type KilledCommand = {
   readonly database: Pick<TestDatabase, "name">;
-  /** Such as `branch`. */
+  /** The name of the command, such as `branch`. */
   readonly command: string;
   readonly words: readonly string[];
   readonly settings?: NodeJS.ProcessEnv;
-  /** Which statements it is killed at. */
+  /** The statements that it is killed at. */
   readonly isStep: RegExp;
 };
 
@@ -78,7 +78,7 @@ export async function killAtEachStep(
   }
 }
 
-/** Of a simple query or a parsed one, which clients send first; empty for other messages. */
+/** Returns the text of a simple query or a parsed one, which clients send first; empty for other messages. */
 function statementIn(said: Buffer): string {
   return /^(?:Q[\s\S]{4}|P[\s\S]{4}\0)\s*([^\0]*)/.exec(said.toString("latin1"))?.[1] ?? "";
 }

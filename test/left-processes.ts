@@ -13,7 +13,7 @@ export type LeftProcesses = {
   end(): Promise<string[]>;
 };
 
-/** Remembers what this process and its children start, because a process whose parent has ended cannot be assigned any more. */
+/** Remembers the processes that this process and its children start, because one whose parent has ended cannot be assigned any more. */
 export function watchLeftProcesses(): LeftProcesses {
   const known = new Map<number, SystemProcess>();
   let running: ReadonlyMap<number, SystemProcess> = new Map();
@@ -52,7 +52,7 @@ function isOurs({ parent }: SystemProcess, known: ReadonlyMap<number, SystemProc
 }
 
 /**
- * In the order of their ids, so that most parents come before their children; empty without /proc. Those that ran before are not read again: to read all
+ * Returns the processes in the order of their ids, so that most parents come before their children; none without /proc. Known ones are not read again: to read all
  * takes 60 ms of a processor.
  */
 async function runningProcesses(

@@ -16,7 +16,7 @@ export default class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Those of equal length in the order of their names, which is the same on all machines. */
+/** Sorts files by their durations. Those of equal length come in the order of their names, which is the same on all machines. */
 function longestFirst(files: readonly TestSpecification[]): TestSpecification[] {
   return files.toSorted((a, b) => secondsOf(pathOf(b)) - secondsOf(pathOf(a)) || (a.moduleId < b.moduleId ? -1 : 1));
 }

@@ -8,7 +8,7 @@ import { propertyRuns } from "./property-runs.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Only what is violated, since the elements of all rules are many. In the dark only what colours violate: all else is as in the light. */
+/** Returns only violations, since the elements of all rules are many; in the dark only those of colours: all else is as in the light. */
 const RUN_AXE = `{
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   const rules = isDark ? { runOnly: ["color-contrast", "link-in-text-block"] } : {};
@@ -20,7 +20,7 @@ const LAYOUTS = [390, 1400].flatMap((width) =>
   (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme })),
 );
 
-/** Unless all runs are made, two that differ in width and in colours. Half of all names have the phone in the dark. */
+/** Returns two layouts that differ in width and in colours, unless all runs are made. Half of all names have the phone in the dark. */
 export function layoutsOf(name: string): typeof LAYOUTS {
   if (propertyRuns(LAYOUTS.length) === LAYOUTS.length) return LAYOUTS;
   const isDarkOnPhones = name.length % 2 === 0;
@@ -28,8 +28,8 @@ export function layoutsOf(name: string): typeof LAYOUTS {
 }
 
 /**
- * In the layouts of that name, one after the other: the pages adapt by styles alone, so they need not be loaded again. For whoever wants to look
- * at them, SCREENSHOTS names a folder.
+ * Checks the layouts of that name, one after the other: the pages adapt by styles alone, so they need not be loaded again. To show their pictures,
+ * SCREENSHOTS names a folder.
  */
 export async function expectAccessibleLayouts(page: Page, name: string): Promise<void> {
   for (const { width, colorScheme } of layoutsOf(name)) {

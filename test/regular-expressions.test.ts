@@ -39,7 +39,7 @@ function expressionsOf(file: string, code: string): Found[] {
 }
 
 const LENGTH = 10_000;
-/** Of so many characters, a linear expression reads all in less than a millisecond, and a quadratic one in a hundred. */
+/** A linear expression reads so many characters in less than a millisecond, a quadratic one in a hundred. */
 const LIMIT_MS = 20;
 
 /** Texts that repeat characters of the expression, with a beginning and an end of its own characters. */

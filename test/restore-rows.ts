@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** Keeps the rows of all tables in `public`, and returns what restores them. */
+/** Keeps the rows of all tables in `public`, and returns a function that restores them. */
 export async function keepRows(owner: pg.Client): Promise<() => Promise<void>> {
   const { rows: tables } = await owner.query<{ readonly name: string; readonly columns: string }>(`
     select format('%I.%I', n.nspname, c.relname) as name,

@@ -15,7 +15,7 @@ const subpathImports: Readonly<Record<string, string>> = JSON.parse(
   readFileSync(join(REPOSITORY, "package.json"), "utf8"),
 ).imports;
 
-/** All rooms; those that lie in another one first. */
+/** Returns all rooms; those that lie in another one first. */
 export function readRooms(): Room[] {
   return repositoryFiles("*/README.md")
     .map((file) => ({ folder: dirname(file), readme: readFileSync(join(REPOSITORY, file), "utf8") }))

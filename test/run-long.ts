@@ -1,4 +1,4 @@
-// What takes longer than a change may wait for: `npm run test:long`, or with names of parts. Before a release each part runs once.
+// Runs the tests that take longer than a change may wait for: `npm run test:long`, or with names of parts. Before a release each part runs once.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";

@@ -1,2 +1,2 @@
-/** What the services that tests start sign tokens with. */
+/** The secret with which services in tests sign tokens. */
 export const SECRET = "a secret that is long enough to sign with";

@@ -6,7 +6,7 @@ import { REPOSITORY, repositoryFiles } from "./repository.ts";
 const BEGINNING = /^(?<indent> *)test(?:\.\w+)*[(`]/;
 /**
  * An assertion, or a helper that asserts and says so by its name: one that begins with expect, assert or verify, or one that waits for
- * a named thing (`untilResult`). A bare `until` is not: what a test is about should be seen as its assertion.
+ * a named thing (`untilResult`). A bare `until` is not: the subject of a test should be seen as its assertion.
  */
 const ASSERTS = /\b(?:expect|assert|verify)(?:[A-Z]\w*)?\b|\buntil[A-Z]\w*\(|\.until\(/;
 

@@ -7,7 +7,7 @@ import { type Binaries, findBinaries } from "../cluster/embedded/create-cluster.
 /** A folder with `postgres` and `initdb` of another version, to test what we say about it. */
 const { TEST_POSTGRES } = process.env;
 
-/** What the clusters of tests run: the embedded Postgres, or TEST_POSTGRES. */
+/** Returns the binaries of the tests' clusters: the embedded Postgres, or TEST_POSTGRES. */
 export async function serverBinaries(): Promise<Binaries> {
   return TEST_POSTGRES ? binariesIn(TEST_POSTGRES) : findBinaries();
 }
@@ -19,7 +19,7 @@ export async function binariesIn(folder: string): Promise<Binaries> {
   return { postgres, initdb: join(folder, "initdb"), major };
 }
 
-/** Tests of what the service does with its own embedded Postgres call `startCluster` instead. */
+/** Starts a cluster. Tests of the service with its own embedded Postgres call `startCluster` instead. */
 export async function startServer(options: Omit<ClusterOptions, "tell">): Promise<Cluster> {
   return startCluster({ ...options, binaries: options.binaries ?? (await serverBinaries()), tell: () => {} });
 }

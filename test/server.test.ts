@@ -40,7 +40,7 @@ function settingsOf(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 const command = (name: string, args: readonly string[] = [], environment: NodeJS.ProcessEnv = {}) =>
   runWithoutDatabase(name, args, settingsOf(environment));
 
-/** Ended after the test. */
+/** Starts a program that is ended after the test. */
 async function serve(environment: NodeJS.ProcessEnv = {}, options: RunOptions = {}): Promise<Program> {
   const program = await startProgram(settingsOf(environment), options);
   programs.push(program);

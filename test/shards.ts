@@ -4,7 +4,7 @@ export function divide<Piece>(pieces: readonly Piece[], secondsOf: (piece: Piece
   for (const piece of pieces) {
     const least = shards.reduce((a, b) => (b.seconds < a.seconds ? b : a));
     least.pieces.push(piece);
-    // What has no duration yet is not nothing, or all of it would go to one.
+    // A piece without a duration counts a little, or one shard would get all of them.
     least.seconds += Math.max(0.1, secondsOf(piece));
   }
   return shards.map(({ pieces }) => pieces);

@@ -12,11 +12,11 @@ const [PRESENT, VERIFIED, HAS_CREDENTIAL] = [0x01, 0x04, 0x40];
 type AuthenticatorOptions = {
   readonly origin?: string;
   readonly rpId?: string;
-  /** Whether it asks for a PIN or a finger. */
+  /** True if it asks for a PIN or a finger. */
   readonly verifiesUser?: boolean;
-  /** Whether somebody touches it. */
+  /** True if somebody touches it. */
   readonly isTouched?: boolean;
-  /** Of the credential, which another one may have. */
+  /** The id of the credential, which another one may have. */
   readonly id?: Buffer;
 };
 

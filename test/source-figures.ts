@@ -68,7 +68,7 @@ function roomNames(): (file: string) => string {
   return (file) => roomOf(file, rooms)?.folder ?? ".";
 }
 
-/** Which groups of files import which other ones: folders or rooms, by the name that a file has. */
+/** Returns the groups that each group of files imports: folders or rooms, by the name that a file has. */
 export function importsOfGroups(imports: Imports, nameOf: (file: string) => string): Imports {
   const used = new Map<string, Set<string>>();
   for (const [file, paths] of imports) {

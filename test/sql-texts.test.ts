@@ -61,11 +61,11 @@ test("the SQL of the migrations' functions writes a whole row as `alias.*`", () 
 const ON_SAFE_PATH =
   /^(cluster\/archive\/(?!scheduled)|catalog\/(definitions\/|(constraints|locked-relations|roles|routines|schemas|shown-rows|tables|types|view-columns)\.ts)|migrate\/(dump-schema|object-names|object-settings|planned-table|reverse-migration)\.ts)/;
 
-/** What is not looked up on the search path. */
+/** Words that are not looked up on the search path. */
 const SYNTAX =
   /^(all|any|array|as|bit|cast|char|check|coalesce|collation|exists|extract|filter|greatest|grouping|in|interval|key|least|nullif|numeric|on|operator|over|overlay|position|row|substring|table|time|timestamp|trim|using|values|varchar|with)$/;
 
-/** With a sign in place of each. */
+/** Replaces each interpolation by a sign. */
 function withoutInterpolations(text: string): string {
   const outer = text.replaceAll(/\$\{[^{}]*\}/g, "§");
   return outer === text ? text : withoutInterpolations(outer);
@@ -106,7 +106,7 @@ const GRAMMAR_TYPE =
 
 /** Casts to types of Postgres without a schema, which a domain of a temporary schema replaces: that one comes first on every search path. */
 function unqualifiedTypes({ text }: Pick<SqlText, "text">): string[] {
-  // Regular expressions match what Postgres writes, which has no schema.
+  // Regular expressions match the output of Postgres, which has no schema.
   if (text.includes("(?")) return [];
   const casts = text.matchAll(/(?<=[\w\s)}\]'"*])::\s*([a-z_]\w*)(?![\w.])/g);
   const typed = text.matchAll(/(?<![\w.])(jsonb?|text|uuid|timestamptz|date|bytea|regclass|regtype) '/g);
@@ -129,10 +129,10 @@ test("the SQL of the sources names types of Postgres with their schema", () => {
   expect(offences).toEqual([]);
 });
 
-/** Written between two values whose types are a user's: `operatorIn` and `operatorOf` choose the operator by the type. */
+/** An operator between two values whose types are a user's: `operatorIn` and `operatorOf` choose it by the type. */
 const FIXED_OPERATOR =
   /\} (?:=|<>|<=?|>=?|@>|<@|&&|like|ilike|~\*?|is (?:not )?distinct from) (?:any \()?\$\{(?!sql\.literal)/;
-/** Beside a literal, as in `name = 'literal'`: with a search path that names `pg_catalog` last, an operator of a user is found first. */
+/** An operator beside a literal, as in `name = 'literal'`: if a search path names `pg_catalog` last, an operator of a user is found first. */
 const LITERAL_OPERATOR = /[\w)§"] (?:=|<>|!=|<=?|>=?|@>|<@|&&|~\*?|like|ilike|\+|-|\|\|) (?:any \()?(?:'|\d)/;
 /** Assignments, numbers of rows, and types whose operators are on the search path. */
 const OF_KNOWN_TYPES = /const (?:set|assignments|isLinked) =|operatorSchema === null/;
@@ -161,7 +161,7 @@ test("finds an operator that is written beside a literal", () => {
   expect(found("select from t where name operator(pg_catalog.=) 'literal' limit 1 offset 2")).toEqual([]);
 });
 
-/** What runs in the sessions of requests, with the search path of the database and of the role. */
+/** Files whose SQL runs in the sessions of requests, with the search path of the database and of the role. */
 const OF_REQUESTS = /^(planner|plugins|graphql\/compile)\//;
 
 test("the SQL of requests names the operators beside literals with their schema", () => {

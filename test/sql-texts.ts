@@ -10,7 +10,7 @@ export type SqlText = { readonly file: string; readonly line: number; readonly t
 const IS_SQL =
   /\b(select|from|join|where|values|returning|order by|group by|insert into|delete from|coalesce|array_agg|string_agg|case when|lateral)\b[^.]|\b(jsonb?_\w+|to_jsonb?|row_to_json|pg_\w+|format|quote_\w+|unnest)\s*\(|::\s*\w|\bas "?[a-z_$]|\.\*/;
 
-/** All SQL that the TypeScript sources write. */
+/** Returns all SQL that the TypeScript sources write. */
 export function sqlTexts(): SqlText[] {
   return serviceFiles().flatMap(textsOf);
 }
@@ -40,7 +40,7 @@ function textOf(node: Node, source: string): string | null {
   return node.type === "TemplateLiteral" ? source.slice(node.start + 1, node.end - 1) : null;
 }
 
-/** Every word of our SQL: aliases, keywords, functions, types, columns. What a user may name a table, column, function or type. */
+/** Returns every word of our SQL: aliases, keywords, functions, types, columns. Users may use them as names. */
 export function wordsOfSql(): { readonly aliases: string[]; readonly words: string[] } {
   const schema = readFileSync(join(REPOSITORY, "db/schema.sql"), "utf8");
   const texts = [...sqlTexts().map(({ text }) => text), schema];

@@ -84,7 +84,7 @@ function ignoreVanished(error: Error & { readonly stderr?: string }): void {
   if (!lines.every((line) => line.endsWith("No such file or directory"))) throw error;
 }
 
-/** As pg_basebackup does it, which does not come with the embedded binaries. */
+/** Copies a cluster like pg_basebackup, which the embedded binaries lack. */
 export async function copyCluster(source: string, from: string, folder: string): Promise<void> {
   const account = await chooseAccount();
   await mkdir(folder, { mode: 0o700 });
@@ -107,9 +107,9 @@ export async function copyCluster(source: string, from: string, folder: string):
 
 type StandbyOptions = {
   readonly folder: string;
-  /** Where it listens. */
+  /** The folder of its socket. */
   readonly sockets: string;
-  /** Where its primary listens. */
+  /** The folder of its primary's socket. */
   readonly primary: string;
   readonly more?: Readonly<Record<string, string>>;
 };
@@ -123,7 +123,7 @@ export async function startStandby({ folder, sockets, primary, more }: StandbyOp
     wal_level: "logical",
     log_min_messages: "log",
     shared_buffers: "32MB",
-    // What is in the way of replay is cancelled at once.
+    // Queries that conflict with replay are cancelled at once.
     max_standby_streaming_delay: "0",
     ...more,
   };

@@ -13,7 +13,7 @@ import { REPOSITORY } from "./repository.ts";
 
 const TEMPLATE = join(REPOSITORY, "templates/supabase");
 
-/** What the first migration of a project of template `supabase` contains. */
+/** Returns the contents of the first migration in a project of template `supabase`. */
 export function readSupabaseTemplate(database: string): string {
   const folder = join(TEMPLATE, "sql");
   const texts = readdirSync(folder)
@@ -55,7 +55,7 @@ export async function makeSupabaseProject(
         { name: "project", folder: join(folder, "db/migrations") } as const,
       ],
     };
-    // Without the trial in a scratch database, which would double the time.
+    // The trial in a scratch database would double the time.
     await applyCommitted(settings.url, settings.rootUrl, settings.histories);
     const { kind } = await withClient(settings.url, (client) => readMigrationState(client, settings.histories));
     if (kind !== "current") throw new Error(`After all migrations of the project the database is "${kind}".`);

@@ -10,7 +10,7 @@ import { importedFile } from "./rooms.ts";
 
 export type TestGroup = "default" | "all" | "pure" | "named";
 
-/** What a test imports, itself or by a fixture, when it needs more than its own process. */
+/** Packages that a test, or a fixture of its, imports if it needs more than its own process. */
 const OTHER_PROGRAMS = /^(pg|ws|node:(child_process|cluster|http|net)|@supabase\/.*|puppeteer.*)$/;
 const FIXTURES_WITH_POSTGRES = new Set(["test/cluster.ts", "test/database.ts", "test/server-binaries.ts"]);
 const IMPORT = /^(?:import|export)\s(?!type\b)[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|import\("([^"]+)"\)/gms;
@@ -24,7 +24,7 @@ export function testFiles(group: TestGroup): readonly string[] {
   return group === "default" ? short : short.filter((file) => isPure(file));
 }
 
-/** How many files `npm test` leaves out, by the folder of what they test. */
+/** Returns the number of files that `npm test` leaves out, by the folder of what they test. */
 export function leftOut(): ReadonlyMap<string, number> {
   const short = new Set(testFiles("default"));
   const long = testFiles("all").filter((file) => !short.has(file));

@@ -10,7 +10,7 @@ const LEAST_SHARE = 0.9;
 
 const { sources, tests, testsOf, mirrors } = findSourceTests();
 
-/** Only types, which run nothing. */
+/** True if the source has types only, which run nothing. */
 function isOfTypesOnly(source: string): boolean {
   const code = readFileSync(join(REPOSITORY, source), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, "");
   return !/\b(function|class|const|let)\b|=>|export (?!type)/.test(code);

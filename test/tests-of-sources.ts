@@ -1,4 +1,4 @@
-// Where the tests of a source are: at its path in test/, else those of its folder. What tests several rooms has a folder of its own.
+// The tests of a source are at its path in test/, else they are those of its folder. Tests of several rooms have a folder of their own.
 import { repositoryFiles } from "./repository.ts";
 
 const folderOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf("/")));
@@ -6,9 +6,9 @@ const folderOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf("/
 export type SourceTests = {
   readonly sources: readonly string[];
   readonly tests: readonly string[];
-  /** Of a source: `test/catalog/access.test.ts` of `catalog/access.ts`, else the tests of `catalog/`. */
+  /** Returns the tests of a source: `test/catalog/access.test.ts` for `catalog/access.ts`, else the tests of `catalog/`. */
   testsOf(source: string): readonly string[];
-  /** Whether a test is at the path of a source or of a folder with sources. */
+  /** True if a test is at the path of a source or of a folder with sources. */
   mirrors(test: string): boolean;
 };
 

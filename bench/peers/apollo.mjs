@@ -1,4 +1,4 @@
-// What a competent engineer writes by hand with Apollo Server, DataLoader and pg: prepared statements, a pool, one
+// The code that a competent engineer writes with Apollo Server, DataLoader and pg: prepared statements, a pool, one
 // transaction per request with the caller's role and claims set for the policies, one statement for all authors of a
 // list, and nothing read that was not asked for.
 

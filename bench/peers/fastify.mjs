@@ -1,4 +1,4 @@
-// What a competent engineer writes by hand with Fastify and postgres.js, by the latter's documentation: prepared statements, and the
+// The code that a competent engineer writes with Fastify and postgres.js, by the latter's documentation: prepared statements, and the
 // caller's role and claims sent in the same transaction without waiting for them.
 
 import { createSecretKey } from "node:crypto";

@@ -93,7 +93,7 @@ export function grantedObjects({ isArchive }: Pick<DefinitionForm, "isArchive">)
     union all ${others.join(" union all ")}`;
 }
 
-/** What is compared: other objects with privileges come with every database, or have no definition that is compared. */
+/** Selects the compared objects: others with privileges come with every database, or have no definition that is compared. */
 const IS_COMPARED = `catalog in (
   'pg_class'::regclass, 'pg_proc'::regclass, 'pg_namespace'::regclass, 'pg_type'::regclass,
   'pg_foreign_data_wrapper'::regclass, 'pg_foreign_server'::regclass

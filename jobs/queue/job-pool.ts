@@ -56,7 +56,7 @@ export class JobPool extends pg.Pool {
 type ConnectCallback = (error: undefined, client: NotifiedClient, release: () => void) => void;
 type UsedClient = pg.PoolClient & { readonly connection: pg.Connection };
 
-/** What graphile-worker uses of a pool, for one lane. A runner that has ended by an error may keep connections: `close` takes them back. */
+/** The part of a pool that graphile-worker uses, for one lane. A runner that has ended by an error may keep connections: `close` takes them back. */
 export class LanePool extends EventEmitter {
   readonly options: { readonly max: number };
   readonly #pool: JobPool;

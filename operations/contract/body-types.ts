@@ -18,7 +18,7 @@ export function bodyTypes(
       described.map((table) => tableBlock(table, tables, catalog)),
     );
   });
-  return `/** What the bodies of nested requests and of operators depend on, by schema and table. */
+  return `/** The keys, times and relations in the bodies of nested requests and of operators, by schema and table. */
 type Bodies = {\n${indented(blocks.join("\n"))}\n};
 ${bodyForms(JSON.stringify(schemas[0]!.name))}`;
 }

@@ -133,7 +133,7 @@ const OPAQUE_TYPE = "application/octet-stream";
 export function contentHeaders(sent: string): Record<string, string> {
   const { type, essence } = readMediaType(sent);
   return {
-    // As in Supabase's service, a page is shown as its source.
+    // A page is shown as its source, as in Supabase's service.
     "Content-Type": /html/i.test(essence) ? "text/plain" : type,
     "Accept-Ranges": "bytes",
     "X-Content-Type-Options": "nosniff",

@@ -169,7 +169,7 @@ export function readUserMetadata(text: string): Readonly<Record<string, unknown>
     const value: unknown = JSON.parse(text);
     return isJsonObject(value) ? value : null;
   } catch {
-    // As in Supabase's service, invalid JSON is ignored.
+    // Invalid JSON is ignored, as in Supabase's service.
     return null;
   }
 }

@@ -6,7 +6,7 @@ import { eventsOf, from, newPerson, openAccounts } from "./open-accounts.ts";
 
 const opened = useFixture(openAccounts);
 
-/** As a gateway that has not seen the key yet. */
+/** Finds the caller without a cache, like a gateway that has not seen the key yet. */
 const callerOf = (key: string) => makeFindApiKey({ asOwner: opened.asOwner, log: { warn: () => {} } })(key);
 const inAnHour = () => new Date(Date.now() + 3_600_000);
 

@@ -1,6 +1,6 @@
 import { createHook } from "node:async_hooks";
 
-/** How many hashes Node computed for the work, whoever asked for them. */
+/** Returns the number of hashes that Node computed for the work, whoever asked for them. */
 export async function argon2Runs(work: () => Promise<unknown>): Promise<number> {
   let runs = 0;
   const hook = createHook({

@@ -10,7 +10,7 @@ const BOB = "8a2f5a54-6a8e-4b8f-9f6e-3f1f6f0c1a02";
 const BCRYPT = "$2b$04$EGdrhbKUv8Oc9vGiXX0HQOxSg445d458Muh7DAHskb6QbtCvdxcie";
 const PASSWORD = "correctbatteryhorsestapler";
 
-/** As pg_dump writes it. */
+/** A data dump in the format of pg_dump. */
 const DUMP = `--
 COPY auth.identities (provider_id, user_id, identity_data, provider, last_sign_in_at, id) FROM stdin;
 ${ADA}\t${ADA}\t{"sub": "${ADA}", "email": "ada@example.org"}\temail\t\\N\t${BOB}

@@ -220,7 +220,7 @@ describe("while strangers sign in from ever new addresses", () => {
       asOwner,
       keys: KEYS,
       config: CONFIG,
-      // What has begun waits until all have come, so that it does not depend on the machine how many must wait.
+      // Logins that have begun wait until all have come, so that the number of waiting ones does not depend on the machine.
       passwords: {
         ...passwords,
         makeLoginLimiter: () => {

@@ -31,12 +31,12 @@ export const CONFIG = {
   corsOrigins: "*",
 } as const;
 
-/** What OWASP recommends is for attackers to wait for, not for tests. */
+/** OWASP recommends more, which delays attackers and would delay tests. */
 const CHEAP = { memory: 64, passes: 1, parallelism: 1 };
 
 export type OpenAccounts = {
   readonly database: TestDatabase;
-  /** For looking, and for turning the clock. */
+  /** The pool with which tests look at rows and change times. */
   readonly owner: pg.Pool;
   readonly asOwner: AsOwner;
   readonly accounts: Accounts;
@@ -79,7 +79,7 @@ export function lender(pool: pg.Pool): AsOwner {
 
 export type Person = { readonly userId: string; readonly email: string; readonly username: string };
 
-/** Somebody who can sign in with PASSWORD. */
+/** Creates a user who can sign in with PASSWORD. */
 export async function newPerson({ accounts }: OpenAccounts, { username }: { username?: string } = {}): Promise<Person> {
   const email = newEmail();
   const account = { name: "Ada", email, username, password: PASSWORD };
@@ -91,12 +91,12 @@ export function newEmail(): string {
   return `${randomUUID()}@example.org`;
 }
 
-/** Each from a place of their own, so that tests do not throttle one another. */
+/** Returns a client at an address of its own, so that tests do not throttle one another. */
 export function from(address = newAddress()): ClientInfo {
   return { address, userAgent: "vitest", requestId: randomUUID() };
 }
 
-/** What the audit log says of a user, oldest first. */
+/** Returns the user's events in the audit log, oldest first. */
 export async function eventsOf({ owner }: OpenAccounts, userId: string): Promise<string[]> {
   const { rows } = await owner.query<{ event: string }>(
     "select event from auth.audit_log where user_id = $1 order by id",

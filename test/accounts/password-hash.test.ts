@@ -37,7 +37,7 @@ describe("a password hash", () => {
   });
 
   test("agrees with another implementation of argon2", async () => {
-    // Made by the reference implementation: echo -n password | argon2 somesalt -id -t 2 -m 16 -p 1 -l 24 -e
+    // The reference implementation made it: echo -n password | argon2 somesalt -id -t 2 -m 16 -p 1 -l 24 -e
     const theirs = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
     expect(await matchesHash(theirs, "password")).toBe(true);
     expect(await matchesHash(theirs, "Password")).toBe(false);

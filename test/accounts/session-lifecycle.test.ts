@@ -45,7 +45,7 @@ test("a session ends exactly when its model does, for any sequence of operations
       for (const each of events) {
         switch (each.kind) {
           case "sign in": {
-            // Whoever is disabled does not come this far.
+            // A disabled user does not come this far.
             if (isDisabled) break;
             const { id } = await inOwnerTransaction(opened.asOwner, (client) => sessions.open(client, userId, from()));
             expect(issued).not.toContain(id);

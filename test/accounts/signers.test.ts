@@ -21,7 +21,7 @@ async function define(body: string): Promise<void> {
 
 const remoteKeys = { current: () => remote, refetch: async () => false };
 
-/** Without what others remember of an account. */
+/** Makes signers that have cached nothing of an account. */
 const signers = (keys = KEYS, claimsHook: string | null = "public.access_claims") =>
   makeSigners({
     ...{ asOwner: opened.asOwner, keys, remoteKeys, log: { warn() {} } },
@@ -87,7 +87,7 @@ describe("a signer with an account, as auth.signers describes it", () => {
     const sealed = await signers().seal(await signIn(email));
     expect((await signers().open(sealed))!.role).toBe("authenticated");
     await sql(statement, userId);
-    // As after a day.
+    // Records of deleted accounts are removed after a day.
     await sql("delete from auth.deleted_accounts");
     await expect(signers().open(sealed)).rejects.toMatchObject(ended);
   });

@@ -40,7 +40,7 @@ async function newFamily(): Promise<{ userId: string; pair: TokenPair }> {
   return { userId, pair };
 }
 
-/** Hashing is not what is looked at here: one person, whose families are many. */
+/** Tests here do not look at hashing: one person has all families. */
 let person: Promise<{ userId: string }> | null = null;
 function newPersonOfAll(): Promise<{ userId: string }> {
   person ??= newPerson(opened);
@@ -56,7 +56,7 @@ async function loseConnection(which: number): Promise<void> {
   );
 }
 
-/** What a gateway answers; null when it lost its connection, and with it perhaps the answer. */
+/** Returns the answer of a gateway; null if the connection was lost, perhaps after the token was replaced. */
 async function ask(gateway: number, token: string, retryKey: string | null): Promise<TokenPair | "refused" | null> {
   try {
     return await gateways[gateway]!.refresh(token, from(), { retryKey });
@@ -66,7 +66,7 @@ async function ask(gateway: number, token: string, retryKey: string | null): Pro
   }
 }
 
-/** Asked again as often as a connection is found to be lost. */
+/** Asks again as often as a connection is found to be lost. */
 async function answerTo(token: string): Promise<Awaited<ReturnType<typeof ask>>> {
   for (;;) {
     const answer = await ask(0, token, "one");
@@ -87,7 +87,7 @@ async function usable(token: string): Promise<Buffer[]> {
 
 test("an honest client that retries with an Idempotency-Key is never signed out, whatever responses are lost", async () => {
   const step = fc.record({
-    /** When each of its tabs asks, and at which gateway. */
+    /** The time at which each of its tabs asks, and the gateway. */
     tabs: fc.array(fc.tuple(fc.nat(15), fc.nat(1)), { minLength: 1, maxLength: 4 }),
     accidents: fc.array(fc.tuple(fc.nat(15), fc.nat(3)), { maxLength: 3 }),
   });
@@ -126,7 +126,7 @@ test("for any interleaving of uses, replays, logouts and lost connections, a tok
         kind: fc.constant("refresh" as const),
         at: fc.nat(60),
         gateway: fc.nat(1),
-        /** How many tokens ago; mostly the newest that is known by then. */
+        /** The age in tokens; mostly the newest that is known by then. */
         age: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(3)),
         retryKey: fc.constantFrom(null, "one", "two"),
       }),

@@ -29,7 +29,7 @@ const ratios: readonly Ratio[] = record.split(/^## /m).flatMap((section) => {
   });
 });
 
-/** As the benchmark had them, with ratios only. */
+/** Returns the outcomes of the benchmark, with ratios only. */
 function outcomesOf(bench: string) {
   const own = ratios.filter((ratio) => ratio.bench === bench);
   return [...new Set(own.map(({ work }) => work))].map((work) => ({

@@ -3,7 +3,7 @@ import { openSoak } from "../../bench/soak/soak.ts";
 import { useFixture } from "../fixture.ts";
 import { propertyRuns } from "../property-runs.ts";
 
-/** What is remembered of each user, token and statement, until their caches are full; a leak is of each activity, for good. */
+/** The service remembers so much of each user, token and statement until its caches are full; a leak grows with each activity. */
 const MOST_BYTES = 6_000;
 const LEAK_BYTES = 50_000;
 /** In fewer than a thousand, caches that fill look like a leak. */

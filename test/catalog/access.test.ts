@@ -22,7 +22,7 @@ const quoted = ({ schema, name }: { schema: string; name: string }) =>
 describe("roles", () => {
   test("are those that the login role can set", () => {
     const names = ["login", "anon", "base", "user", "admin", "reserved", "service", "auditor", 'Odd "role"=x/y'];
-    // Since Postgres 16 a grant can leave out the right to become the role, or what it may.
+    // Since Postgres 16 a grant can leave out the right to become the role, or its privileges.
     if (catalog.server.version >= 160000) names.push("bare");
     expect([...catalog.roles.keys()].sort()).toEqual([...names.map(fixture.role), "pg_read_all_data"].sort());
     expect(catalog.roles.get(fixture.role("service"))?.bypassesRowSecurity).toBe(true);
@@ -38,7 +38,7 @@ describe("roles", () => {
       "app.tenant": "blue",
       log_min_messages: "debug1",
     });
-    // What is logged is for a superuser to say.
+    // Only a superuser may set which statements are logged.
     expect([...user.userSettable].sort()).toEqual(["TimeZone", "app.tenant", "search_path", "statement_timeout"]);
     expect(catalog.roles.get(fixture.role("login"))!.settings.get("pgrst.db_max_rows")).toBe("5");
     expect(catalog.database).toMatchObject({ name: fixture.name, comment: "of tests" });

@@ -49,7 +49,7 @@ test("a catalogue that was current is reloaded again where the database has repo
   const catalog = keeper.current();
   expect(await catchUp(catalog)).toBe(false);
   await fixture.owner.query("create table api.made_later (id int)");
-  // As at a notification.
+  // A notification reloads it like this.
   void keeper.reload();
   expect(await catchUp(catalog)).toBe(true);
   expect(tableOf(keeper.current(), "made_later").columns.has("id")).toBe(true);

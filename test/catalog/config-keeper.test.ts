@@ -45,7 +45,7 @@ async function keep(environment: NodeJS.ProcessEnv = {}, listener: Listener | nu
   return keeper;
 }
 
-/** In this database alone: the login is everybody's. */
+/** Sets it in this database alone: all tests use the login. */
 const say = (name: string, value: string) =>
   owner.query(`alter role authenticator in database ${database.name} set ${name} = ${pg.escapeLiteral(value)}`);
 

@@ -7,7 +7,7 @@ import { loadCatalog } from "../../catalog/load-catalog.ts";
 import type { CatalogTable } from "../../catalog/tables.ts";
 import { cloneDatabase, urlOf } from "../database.ts";
 
-/** A database with what fixture.sql makes, roles included. */
+/** A database with the objects of fixture.sql, roles included. */
 export type Fixture = {
   readonly name: string;
   readonly ownerUrl: string;

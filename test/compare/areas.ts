@@ -8,9 +8,9 @@ import { tableRequests } from "./table-requests.ts";
 export type ComparedArea = {
   readonly name: string;
   readonly database: DatabaseName;
-  /** What differs from the settings of the database. */
+  /** The settings that differ from those of the database. */
   readonly settings: Settings;
-  /** The requests of generated areas are made from what the service at this URL says of itself. */
+  /** The requests of generated areas are made from the descriptions that the service at this URL has of itself. */
   requests(url: string): Promise<readonly ComparedRequest[]>;
 };
 
@@ -29,5 +29,5 @@ export const COMPARED_AREAS: readonly ComparedArea[] = [
   ...TABLE_AREAS,
 ];
 
-/** Those of tables that one service with the default settings can serve. */
+/** The areas of tables that one service with the default settings can serve. */
 export const PLAIN_TABLE_AREAS = TABLE_AREAS.filter(({ settings }) => Object.keys(settings).length === 0);

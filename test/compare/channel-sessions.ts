@@ -45,7 +45,7 @@ const SESSIONS: Readonly<Record<string, readonly Step[]>> = {
   "a private channel without a token": [{ join: "realtime:a", config: { private: true } }],
   "a private channel with a token": [{ join: "realtime:a", config: { private: true }, more: asUser }],
   "a broadcast to oneself": [
-    // Without `ack`: it is sent after a commit, which may be after the last message that is awaited.
+    // The message has no `ack`, which is sent after a commit and perhaps after the last message that is awaited.
     { join: "realtime:a", config: { broadcast: { self: true } } },
     { say: ["realtime:a", "broadcast", { type: "broadcast", event: "hello", payload: { n: 1 } }] },
     { awaits: "broadcast" },

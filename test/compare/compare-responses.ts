@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { ComparedService } from "./compared-databases.ts";
 import { type ComparedRequest, type ComparedResponse, send, withoutChance } from "./send-request.ts";
 
-/** So many reads at once, on several sessions. */
+/** The number of simultaneous reads, on several sessions. */
 const READS = 8;
 /** The characters that are shown of two bodies, from a little before the first one that differs. */
 const SHOWN_BEFORE = 80;

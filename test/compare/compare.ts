@@ -21,7 +21,7 @@ npm run compare -- --major 15
 
 Areas: channels ${COMPARED_AREAS.map(({ name }) => name).join(" ")}`;
 
-/** So many services of each side at once: some wait while others use the processors. */
+/** The number of simultaneous services on each side: some wait while others use the processors. */
 const AT_ONCE = 3;
 const MOST_SHOWN = 5;
 
@@ -113,7 +113,7 @@ async function openBoth(
   return { before, after, major: other ? Math.min(binaries.major, other.binaries.major) : Number.POSITIVE_INFINITY };
 }
 
-/** Those that take long come first. */
+/** Returns groups of areas; those that take long come first. */
 function groupAreas(isWanted: (area: string) => boolean): AreaGroup[] {
   const areas = COMPARED_AREAS.filter(({ name }) => isWanted(name));
   const groups = Map.groupBy(areas, ({ database, settings }) => JSON.stringify([database, settings]));
@@ -126,7 +126,7 @@ function groupAreas(isWanted: (area: string) => boolean): AreaGroup[] {
 
 async function* compareGroup(group: AreaGroup, { before, after, major }: Comparison): AsyncIterable<AreaResult> {
   const { database, settings, compare } = group;
-  // One pair after the other: a start takes a processor for a second.
+  // The pairs start one after the other: a start takes a processor for a second.
   starting = starting.then(() => Promise.all([before, after].map((side) => side.openService(database, settings))));
   const sides = await starting;
   yield* compare(sides[0]!, sides[1]!, major);

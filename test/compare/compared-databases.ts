@@ -8,7 +8,7 @@ export type DatabaseName = "tables" | "content";
 /** A service whose rows are the same each time it is opened. */
 export type ComparedService = {
   readonly url: string;
-  /** Puts back what a rollback does not: the numbers that sequences have drawn. */
+  /** Restores the numbers that sequences have drawn, which a rollback does not. */
   rewind(): Promise<void>;
   close(): Promise<void>;
 };

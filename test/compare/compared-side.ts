@@ -20,7 +20,7 @@ export type SideOptions = {
   readonly binaries: Binaries;
 };
 
-/** To `serve-process.ts`; without URLs the service with this id is stopped. */
+/** A message to `serve-process.ts`; without URLs the service with this id is stopped. */
 export type OpenMessage = {
   readonly id: number;
   readonly urls: { readonly url: string; readonly ownerUrl: string } | null;

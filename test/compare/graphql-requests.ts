@@ -19,7 +19,7 @@ import type { ComparedRequest } from "./send-request.ts";
 
 const SEED = 7;
 const PER_FIELD = 10;
-/** Inputs contain each other: deeper ones have only what they must have. */
+/** Inputs contain each other: deeper ones have only required fields. */
 const INPUT_DEPTH = 3;
 
 /** Operations over every field of the schema by every caller, and some by hand: documents and requests that are refused. */

@@ -4,7 +4,7 @@ import { serve } from "../serve.ts";
 import { serverBinaries } from "../server-binaries.ts";
 import { COMPARED_DATABASES, type ComparedService, type DatabaseName, type Settings } from "./compared-databases.ts";
 
-/** For tests that compare two services of this commit. `prepare` changes the database before the service starts. */
+/** Opens a service for a comparison of two of this commit. `prepare` changes the database before the service starts. */
 export async function openComparedService(
   name: DatabaseName,
   settings: Settings = {},

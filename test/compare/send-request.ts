@@ -14,7 +14,7 @@ export type ComparedResponse = {
   readonly body: string;
 };
 
-/** Of the day, of the connection, or a measurement. */
+/** Headers that depend on the day or on the connection, or that are measurements. */
 const NOT_COMPARED = new Set([
   "date",
   "connection",
@@ -60,7 +60,7 @@ export function send(baseUrl: string, { method, path, headers, body }: ComparedR
   });
 }
 
-/** The response without what differs from run to run. */
+/** Returns the response without the parts that differ from run to run. */
 export function withoutChance(baseUrl: string, path: string, response: ComparedResponse): ComparedResponse {
   const headers = Object.entries(response.headers)
     // Within a second of a change there is none.
@@ -87,10 +87,10 @@ function comparedHeaders(headers: NodeJS.Dict<string | string[]>): Record<string
 
 const TIME = /\b(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d(:?\d\d)?)?/g;
 const WEEKS_MS = 60 * 24 * 60 * 60 * 1_000;
-/** What a fixture says of other days stays as it is. */
+/** False for other days: the ones that fixtures contain are compared. */
 const isRecent = (day: string) => Math.abs(Date.parse(day) - Date.now()) < WEEKS_MS;
 
-/** What the service measures of itself, and what else it does at the moment. */
+/** Replaces the measures of the service and its present activity. */
 function withoutMeasures(path: string, body: string): string {
   if (/^\/(admin\/v1\/(running|requests)|metrics)\b/.test(path)) return "<measures>";
   if (path.startsWith("/admin/v1/catalog"))
@@ -98,7 +98,7 @@ function withoutMeasures(path: string, body: string): string {
   return body;
 }
 
-/** Replaces what differs from run to run: times, tokens, ids drawn at random, the address of the server. */
+/** Replaces the parts that differ from run to run: times, tokens, ids drawn at random, the address of the server. */
 export function replaceChance(text: string, baseUrl: string): string {
   return (
     text
@@ -114,7 +114,7 @@ export function replaceChance(text: string, baseUrl: string): string {
       .replace(/(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{32,}(?![\w-])/g, "<random>")
       // A secret of 32 bytes may have no digit.
       .replace(/(?<![\w-])(?:key_)?(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{43}(?![\w-])/g, "<random>")
-      // Depends on what the session has read of the system catalogue before.
+      // The number depends on the parts of the system catalogue that the session has read before.
       .replace(/("Planning": \{\s*"Shared Hit Blocks": )\d+/g, "$1<blocks>")
       // Depends on how long earlier tasks took.
       .replace(/("estimate":)\d+/g, "$1<seconds>")

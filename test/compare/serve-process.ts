@@ -1,4 +1,4 @@
-// Started by `compared-side.ts`: opens services of the commit in the folder that the command line names, all in this process, since to load
+// `compared-side.ts` starts it: it opens services of the commit in the folder that the command line names, all in this process, since to load
 // the service takes longer than to start it.
 import { join } from "node:path";
 import type * as Serve from "../serve.ts";

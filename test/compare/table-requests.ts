@@ -8,7 +8,7 @@ export function tableRequests({ groups }: Area): ComparedRequest[] {
   return groups.flatMap(({ cases }) => cases.filter((one) => !isMeasured(one) && !isTimed(one)).map(toRequest));
 }
 
-/** A plan that was executed tells what it took, which is another each time. */
+/** True for a plan that was executed: its times differ between runs. */
 function isMeasured({ headers }: Case): boolean {
   return /analyze/.test(headers.Accept ?? "");
 }

@@ -30,7 +30,7 @@ const VERSION_DIFFERENCES: readonly VersionDifference[] = [
   },
 ];
 
-/** Whether a server of this version is known to answer the request in another way than later ones. */
+/** True if a server of this version is known to answer the request in another way than later ones. */
 export function answersOtherwise(major: number, request: ComparedRequest): boolean {
   return VERSION_DIFFERENCES.some(({ since, concerns }) => major < since && concerns(request));
 }

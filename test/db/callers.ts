@@ -6,7 +6,7 @@ export type Caller = {
   readonly role: Role;
   /** The id of the user who is signed in. */
   readonly sub?: string;
-  /** Through which door the request came. */
+  /** The interface that received the request. */
   readonly interface?: "table" | "resource" | "graphql" | "realtime";
   readonly usersAccess?: "open" | "owner";
 };
@@ -47,7 +47,7 @@ export async function asCaller<T>(client: pg.ClientBase, caller: Caller, work: (
   }
 }
 
-/** For the rest of the transaction. */
+/** Takes the caller's role and settings for the rest of the transaction. */
 async function become(client: pg.ClientBase, caller: Caller): Promise<void> {
   const claims = { role: caller.role, ...(caller.sub && { sub: caller.sub }) };
   const settings = {
@@ -61,7 +61,7 @@ async function become(client: pg.ClientBase, caller: Caller): Promise<void> {
   }
 }
 
-/** Alone, as the caller, undone: the rows that were affected, or the SQLSTATE of the refusal. */
+/** Runs the statement alone, as the caller, and undoes it: the rows that were affected, or the SQLSTATE of the refusal. */
 export async function attempt(client: pg.ClientBase, caller: Caller, statement: string): Promise<number | string> {
   try {
     const result = await asCaller(client, caller, () => client.query(statement));

@@ -347,7 +347,7 @@ describe("bounds of buckets", () => {
     await expect(
       content.owner.query("select content_service.add_bucket_usage('{notes}', '{3}', '{1}')"),
     ).rejects.toMatchObject({ code: "PT413" });
-    // What takes less is possible beyond a bound, too.
+    // An upload that takes less is possible beyond a bound, too.
     await bound("max_bytes", 10);
     await upload("1/x", "1", 20);
   });

@@ -7,7 +7,7 @@ import { usualNames } from "./usual-names.ts";
 
 type NamedObject = { readonly kind: string; readonly owner: string; readonly name: string };
 
-/** What migrations look for by its name alone. Row types of tables have the name of their table. */
+/** The names by which alone migrations look for objects. Row types of tables have the name of their table. */
 const NAMED_OBJECTS = `
   with schemas as (
     select oid, nspname from pg_namespace
@@ -30,7 +30,7 @@ const NAMED_OBJECTS = `
 /** A trigger's number is its place among those of the table, and `zz` is the last. */
 const OWN_NAME = /^(_\d{3}_|zz_)?content_service_/;
 
-/** Why a name that does not begin so stays. No usual name is among them. */
+/** The reasons why other names stay. No usual name is among them. */
 const REASONS: Readonly<Record<string, string>> = {
   client_info: "functions of schema auth have a parameter of this type, and their bodies name it; it is in schema auth",
   field_error: "the documented GraphQL type FieldError is named for it",

@@ -123,7 +123,7 @@ test("a start sets USERS_ACCESS again after a deadlock with requests of another 
   try {
     const { rows } = await starting!.query("select pg_backend_pid() as pid");
     const isWaiting = "select from pg_locks where pid = $1 and not granted";
-    // Of the two, the start is the one that Postgres refuses.
+    // These timeouts make Postgres refuse the start, not the reading.
     await starting!.query("set deadlock_timeout = '2s'");
     await reading!.query("set deadlock_timeout = '10min'");
     await reading!.query("begin; lock table public.articles in access share mode");

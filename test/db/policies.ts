@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** How many rows a statement reaches, or the SQLSTATE with which it is refused. */
+/** The number of rows that a statement reaches, or the SQLSTATE with which it is refused. */
 type Outcome = number | string;
 
 export type Attempt = {
@@ -14,7 +14,7 @@ export type Attempt = {
   readonly service: Outcome;
 };
 
-/** At the table interface, with USERS_ACCESS=open. Alice is user 1, Bob user 2; each has the article of that id. */
+/** Attempts at the table interface, with USERS_ACCESS=open. Alice is user 1, Bob user 2; each has the article of that id. */
 export const OPEN_ATTEMPTS = readMatrix(`
 public.users                                                                                            | anon  | alice | admin | service
 select everybody     | select from public.users                                                         | 3     | 3     | 3     | 3
@@ -79,7 +79,7 @@ export const OWNER_SEED = `
   insert into public.comments (article_id, author_id, content) values (2, 1, 'Yes.'), (3, 1, 'No.');
 `;
 
-/** At the table interface, with USERS_ACCESS=owner. */
+/** Attempts at the table interface, with USERS_ACCESS=owner. */
 export const OWNER_ATTEMPTS = readMatrix(`
 public.users                                                                                            | anon  | alice | admin | service
 select of authors    | select from public.users                                                         | 2     | 4     | 4     | 4
@@ -143,7 +143,7 @@ function cells(line: string): string[] {
   return line.split("|").map((cell) => cell.trim());
 }
 
-/** What a role of a request was granted something in, and the verbs that are not tried above. */
+/** Returns the objects in which a role of a request has privileges, with the verbs that are not tried above. */
 export async function untried(owner: pg.ClientBase): Promise<string[]> {
   const { rows } = await owner.query<{ needed: string }>(`
     select distinct verb || ' ' || nspname || '.' || relname as needed

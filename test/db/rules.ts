@@ -2,7 +2,7 @@ import type pg from "pg";
 
 export type Rule = {
   readonly rule: string;
-  /** The names of what breaks it. */
+  /** The names of the objects that violate it. */
   readonly violations: string;
   /** Something that breaks it, and the name it is then reported by. */
   readonly breach: string;

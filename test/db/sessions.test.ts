@@ -21,7 +21,7 @@ test("a session of a browser is used until it ends, and ends with its logout", (
     expect(await rows("select from auth.live_sessions(array[sha256('cookie')])")).toEqual([]);
   }));
 
-/** Two sign-ins by tokens. */
+/** Signs in twice by tokens. */
 async function signInTwice({ rows }: Ask): Promise<readonly [string, string]> {
   await rows("select auth.open_tokens(1, sha256('one'), 60, null)");
   const [first] = await rows("select id from auth.token_sessions");

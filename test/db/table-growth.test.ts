@@ -84,7 +84,7 @@ const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
 const HASH = "sha256(convert_to(n::text, 'UTF8'))";
 const CHALLENGE = "rpad(n::text, 43, 'x')";
 
-/** What a request calls, n times. */
+/** By table, the call of a request that adds a row for each n. */
 const ADD: Readonly<Record<string, string>> = {
   "auth.flow_states": `auth.add_flow_state(${CHALLENGE}, 'plain', 'email', null, 60)`,
   "auth.federation_states": `auth.begin_federation(
@@ -234,7 +234,7 @@ describe("dead deliveries of a webhook", () => {
   });
 });
 
-/** What one user, or a stranger who names one user, calls over and over; and the rows that are there in the end. */
+/** Calls that one user, or a stranger who names one user, repeats; and how many rows they leave. */
 const REPEATED: Readonly<Record<string, readonly [call: string, rows: number]>> = {
   "auth.api_keys": [`auth.create_own_api_key(${HASH}, 'key_', 1, 'key', null, null)`, 50],
   "auth.federation_logins": [

@@ -1,11 +1,11 @@
-/** How a table is kept from growing without end by the requests of anonymous or signed-in strangers. */
+/** The bounds of a table that requests of anonymous or signed-in strangers add rows to. */
 type Growth = {
   readonly table: string;
-  /** What adds rows. */
+  /** The actions that add rows. */
   readonly by: string;
-  /** A name of `content_service.bounds`, or what bounds the rows otherwise. */
+  /** A name of `content_service.bounds`, or another bound of the rows. */
   readonly bound: string;
-  /** How long a row is kept. */
+  /** The time for which a row is kept. */
   readonly kept: string;
 };
 
@@ -187,7 +187,7 @@ export const GROWING: readonly Growth[] = [
   { table: "storage.objects", by: "uploads", bound: "your policies", kept: "until deleted" },
 ];
 
-/** Why requests of strangers add no rows to the other tables. */
+/** The reasons why requests of strangers add no rows to the other tables. */
 export const NOT_GROWING: Readonly<Record<string, string>> = {
   "content_service.shared_queries": "written by administrators, at most 1,000",
   "storage.buckets": "written by those whom a policy lets: at first administrators alone",

@@ -52,7 +52,7 @@ describe("notifications", () => {
     await content.owner.query("select content_service.await_events(3600)");
   });
 
-  /** What is heard of a statement: Postgres delivers what was committed before it answers the listener's next query. */
+  /** Returns the notifications of a statement: Postgres delivers committed ones before it answers the listener's next query. */
   async function heardOf(statement: string): Promise<unknown[]> {
     await listener.query("select");
     heard = [];

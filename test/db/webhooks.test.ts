@@ -6,7 +6,7 @@ const database = useDatabase();
 const owner = useClient(database.ownerUrl);
 
 let numbers = 0;
-/** A table with this definition and a webhook for it, and what was recorded for the webhook since the last call. */
+/** Makes a table with this definition and a webhook for it, and returns the changes that were recorded since the last call. */
 async function record(definition: string, webhook: Record<string, unknown> = {}) {
   const table = `watched_${++numbers}`;
   await owner.query(definition.replaceAll("TABLE", table));
@@ -114,7 +114,7 @@ describe("recording changes for webhooks", () => {
     const { recorded } = await record(PLAIN);
     const rows = await recorded(
       "insert into TABLE values (1, repeat('x', 2000000)), (2, repeat(md5('a'), 10000))",
-      // More than a gigabyte as JSON.
+      // The row takes more than a gigabyte as JSON.
       String.raw`insert into TABLE values (3, repeat(E'\x01', 200000000))`,
       "delete from TABLE where id = 1",
     );

@@ -15,7 +15,7 @@ import { SECRET } from "../secret.ts";
 const execute = promisify(execFile);
 const DEPLOY = join(REPOSITORY, "deploy");
 const ANALYZE = "/usr/bin/systemd-analyze";
-/** What the images of others read, and what shells do. */
+/** Variables of shells and of other images. */
 const OF_OTHERS =
   /^(HA_|REPAIR_|PATRONI_|NODE_[ABC]$|GATEWAY_[ABC]$|(WRITE|HTTP)_ADDRESS$|ADMIN_SOCKET$|ON_ERROR_STOP$|PGCONNECT_TIMEOUT$|POSTGRES_|LOGIN_PASSWORD$|ALL$|CMD$|COPY$|DEBIAN_|AF_)/;
 
@@ -192,7 +192,7 @@ test.runIf(existsSync(ANALYZE))("systemd accepts the unit", async () => {
   const folder = await mkdtemp(join(tmpdir(), "content-service-unit-"));
   try {
     const file = join(folder, "content-service.service");
-    // What is not installed here is no fault of the unit.
+    // systemd-analyze would report a program that is not installed here.
     const unit = (await read("content-service.service")).replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`);
     await writeFile(file, unit);
     const { stderr } = await execute(ANALYZE, ["verify", "--man=no", file]);

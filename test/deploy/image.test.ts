@@ -16,7 +16,7 @@ const MAX_LAYERS_BYTES = 120e6;
 const storage = await mkdtemp(join(tmpdir(), "content-service-image-"));
 const run = promisify(execFile);
 
-/** With images of its own. IMAGES names the folder of a storage that has the base already. */
+/** Runs buildah with images of its own. IMAGES names the folder of a storage that has the base already. */
 function buildah(...words: string[]): Promise<{ stdout: string }> {
   const root = process.env.IMAGES ?? storage;
   const folders = ["--storage-driver", "vfs", "--root", root, "--runroot", join(storage, "run")];

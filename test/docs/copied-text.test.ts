@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { REPOSITORY } from "../repository.ts";
 
-/** What readers copy. Recorded pages repeat the commands of others. */
+/** Files whose text readers copy. Recorded pages repeat the commands of others. */
 const COPIED = ["README.md", "db/README.md", "docs/**/*.md", "templates/**/*.sql"];
 const PAGES = globSync(COPIED, { cwd: REPOSITORY });
 const PROTECTED_TABLE = /^\s*alter table (public\.\w+) enable row level security;/gm;
 
-/** What Studio's form for a new table writes, too. */
+/** Returns the statements that the page lacks; Studio's form for a new table writes them, too. */
 function lacks(page: string, table: string): string[] {
   const grants = [...page.matchAll(/^\s*grant select, insert, update, delete on ([^;]+) to ([^;]+);/gm)];
   const isGranted = grants.some(
@@ -31,7 +31,7 @@ const COMMAND_PAGES = globSync(["README.md", "CONTRIBUTING.md", "db/README.md", 
   cwd: REPOSITORY,
 });
 const BLOCK = /^```sh\n(.*?)^```$/gms;
-/** The package is not published: npm would download what somebody else has published under its name. */
+/** The package is not published: npm would download another one that somebody has published under its name. */
 const FROM_REGISTRY = /\bnpm (?:i|install|add|update|create) (?:[^\n]* )?content-service(?:@\S+)?\s*$/m;
 const FROM_TARBALL = /^npm install \S*\/content-service-\S+\.tgz( \S+)*$/m;
 

@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 
-/** What a program says, up to the line by which one knows that it is ready. */
+/** Returns the lines that a program prints, up to the one that says that it is ready. */
 export async function linesUntil(program: ChildProcess, pattern: RegExp): Promise<readonly string[]> {
   const lines = createInterface({ input: program.stdout! });
   const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();

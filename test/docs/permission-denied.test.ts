@@ -23,7 +23,7 @@ const environment = {
 };
 const terminal = useFixture(() => openTerminal({ folder: REPOSITORY, environment }));
 
-/** Of the page's commands, in their order: a request that is refused ends with 1. */
+/** The exit codes of the page's commands, in their order: a refused request ends with 1. */
 const EXIT_CODES = [1, 0, 0, 0];
 
 describe("the page about refused permissions", () => {

@@ -10,7 +10,7 @@ import { ADDRESS, type FiveMinutes, readFiveMinutes } from "./five-minutes.ts";
 import { linesUntil } from "./lines-until.ts";
 import { openTerminal } from "./terminal.ts";
 
-/** In the repository, so that the import of the client resolves. */
+/** The file is in the repository, so that the import of the client resolves. */
 const WATCHER = join(REPOSITORY, "node_modules/.watch-of-readme.mjs");
 
 let watcher: ChildProcess;

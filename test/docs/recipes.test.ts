@@ -16,7 +16,7 @@ import { ADDRESS } from "./five-minutes.ts";
 const ROWS = 45_000;
 const keyOf = (role: string) => jwt.sign({ role }, SECRET);
 
-/** In place of the extension: refuses the first attempt. */
+/** Replaces the extension, and refuses the first attempt. */
 const MAIL_SERVER = `
   create table content_service.requests (content text not null);
   alter table content_service.requests enable row level security;

@@ -4,9 +4,9 @@ export type ReferenceOperation = {
   readonly file: string;
   readonly title: string;
   readonly about: string;
-  /** For bash, with `$URL` and `$KEY`. */
+  /** A command for bash, with `$URL` and `$KEY`. */
   readonly curl: string;
-  /** For supabase-js, with `supabase`; its last statement makes `data` and `error`, or `count`. */
+  /** Code for supabase-js, with `supabase`; its last statement makes `data` and `error`, or `count`. */
   readonly js: string;
   /** Absent: GraphQL has none. */
   readonly graphql?: string;

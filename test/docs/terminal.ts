@@ -13,7 +13,7 @@ type Options = {
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
-/** One shell for a whole walk: what a block has set, the next one has. */
+/** Opens one shell for a whole walk: the settings of a block remain for the next one. */
 export function openTerminal({ folder, environment }: Options): Terminal {
   const shell = spawn("bash", ["-o", "pipefail"], {
     cwd: folder,
@@ -26,7 +26,7 @@ export function openTerminal({ folder, environment }: Options): Terminal {
     run: async (script, exitCode = 0) => {
       const [end, startedAt] = [randomUUID(), performance.now()];
       const ended = new RegExp(`\\n${end} (\\d+)\\n$`);
-      // A program that reads what is typed must not read the next command.
+      // A program that reads its input must not read the next command.
       const typed = `trap 'failed=$?' ERR\nfailed=0\n{\n${script}\n} < /dev/null 2>&1\n`;
       shell.stdin.write(`${typed}last=$?\ntrap - ERR\necho; echo ${end} $((failed ? failed : last))\n`);
       let output = "";

@@ -6,7 +6,7 @@ import { useFolder } from "../fixture.ts";
 import { REPOSITORY } from "../repository.ts";
 import { followTutorial, outputPattern } from "./tutorial.ts";
 
-/** What a project needs of packages, without the network: those of the repository, and the repository as the service. */
+/** A folder with the packages of a project, for use without the network: those of the repository, and the repository as the service. */
 const PACKAGES = "installed";
 const INSTALL = /^npm (?:install \.\.\/content-service-\*\.tgz .*|ci --omit=dev)$/m;
 

@@ -15,11 +15,11 @@ type Options = {
   /** An empty folder, beside which the project is created. */
   readonly folder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** What is typed instead of the commands that install packages. */
+  /** Returns the commands that are typed instead of those that install packages. */
   readonly install: (commands: string) => string;
 };
 
-/** Does what a tutorial says, from its first block to its last: writes its files, starts its services, types its commands. */
+/** Follows a tutorial from its first block to its last: writes its files, starts its services, types its commands. */
 export async function followTutorial(page: string, { folder, environment, install }: Options): Promise<TutorialStep[]> {
   const terminal = openTerminal({ folder, environment });
   const steps: TutorialStep[] = [];

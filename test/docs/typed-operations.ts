@@ -10,7 +10,7 @@ const OPERATION = /graphql\(`(.*?)`\)/gs;
 
 type Settings = { readonly config: object; readonly presetConfig: object };
 
-/** What `npx graphql-codegen` makes of a file's operations, with the settings of a configuration for it. */
+/** Writes the types that `npx graphql-codegen` generates for a file's operations, with a configuration's settings for it. */
 export async function writeTypedOperations(folder: string, file: string, settings: Settings): Promise<void> {
   const sdl = await readFile(SCHEMA, "utf8");
   const location = join(folder, file);

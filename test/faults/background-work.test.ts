@@ -125,7 +125,7 @@ const IDLE = [
   "webhook maintenance",
 ];
 
-/** Until all work that is done at any time has been reported as stopped. */
+/** Refuses connections until all work that is done at any time has been reported as stopped. */
 const refuseConnections = async () => {
   await superuser.query(`alter database ${database.name} allow_connections false`);
   await endSessions();
@@ -143,7 +143,7 @@ const FAULTS: Readonly<Record<string, () => Promise<unknown>>> = {
   "transactions are read-only, in sessions that stay": () => withSetting("default_transaction_read_only = on", false),
 };
 
-/** Whether each work is stopped. */
+/** Returns, for each background work, 1 if it is stopped and 0 otherwise. */
 async function readWork(): Promise<Readonly<Record<string, number>>> {
   const metrics = (await service.operations.measure()).flat() as {
     name: string;
@@ -166,7 +166,7 @@ async function post(path: string, body: object, headers = {}): Promise<boolean> 
   return (await fetch(service.url + path, init)).ok;
 }
 
-/** Until the subscriber has received a row that is written from now on, and the queue has run a task. */
+/** Resolves when the subscriber has received a row that is written from now on, and the queue has run a task. */
 async function allWorks(): Promise<void> {
   const written = new Set<number>();
   await until(async () => {

@@ -74,7 +74,7 @@ describe("many concurrent clients that", () => {
       await once(socket, "readable");
     }
     await isWell();
-    // Eight of the largest answers may wait, and what it takes to make one comes on top.
+    // Eight of the largest answers may wait, and memory to make one comes on top.
     const most = 8 * ANSWER_MEBIBYTES + 60;
     expect(most).toBeLessThan(CLIENTS * ANSWER_MEBIBYTES);
     expect((await service.residentMebibytes()) - before).toBeLessThan(most);
@@ -93,7 +93,7 @@ describe("many concurrent clients that", () => {
     await isWell();
     const honest = await new RawClient(service.url).opened();
     expect((await honest.join("realtime:a")).payload.status).toBe("ok");
-    // Of all that was sent 16 or 8 MiB may be kept; the rest is what the collector has not come to yet.
+    // The service may keep 16 or 8 MiB of all that was sent; the collector has not freed the rest yet.
     expect((await service.residentMebibytes()) - before).toBeLessThan(most);
     for (const { socket } of [honest, ...clients]) socket.terminate();
     await until(async () => (await service.openFiles()) <= idleFiles + 5);
@@ -128,7 +128,7 @@ describe("many concurrent clients of a service with the usual time limit that", 
       await until(() => sockets.every(({ writableLength, destroyed }) => writableLength === 0 || destroyed));
       const response = await fetch(`${patient.url}/users`, { method: "POST", body: "{}" });
       expect(response.status).toBeLessThan(500);
-      // Of 480 MB that were sent. Before the first attack, since its memory is not returned at once.
+      // The clients sent 480 MB. The start is before the first attack, whose memory is not returned at once.
       const grown = (await patient.residentMebibytes()) - residentAtStart;
       expect(grown).toBeLessThan(250);
       for (const socket of sockets) socket.destroy();
@@ -136,14 +136,14 @@ describe("many concurrent clients of a service with the usual time limit that", 
   );
 });
 
-/** Of as many channels as one socket may have, until the last is answered. */
+/** Joins as many channels as one socket may have, and resolves when the last join is answered. */
 async function joinWithMuch(client: RawClient): Promise<void> {
   for (let channel = 0; channel < 100; channel++) {
     await client.join(`realtime:${channel}`, { resume: "x".repeat(200_000) });
   }
 }
 
-/** Nearly a whole frame, of which the last bytes never come. */
+/** Sends nearly a whole frame, and never its last bytes. */
 function beginMessage({ socket }: RawClient): Promise<unknown> {
   const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0x50, 0, 0, 0, 0, 0, 0]);
   const { _socket: wire } = socket as unknown as { _socket: Socket };

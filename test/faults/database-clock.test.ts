@@ -71,7 +71,7 @@ async function health(): Promise<string> {
 const countDone = async (number: number): Promise<number> =>
   (await postgres.execute(`select count(*)::int as count from public.done where number = ${number}`)).rows[0].count;
 
-/** Each part is tried anew, with what is written from now on. */
+/** Resolves when each part has worked again, with rows that are written from now on. */
 async function allWorks(): Promise<void> {
   const number = ++last;
   expect((await post("/rest/v1/marks", { number }, { "Idempotency-Key": randomUUID() })).status).toBe(201);

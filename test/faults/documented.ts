@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const PAGE = join(import.meta.dirname, "../../docs/faults.md");
 
-/** What the page says that clients are told while a fault lasts: `503 PGRST000`, or a word of GraphQL. */
+/** Returns the errors that the page lists for a fault: `503 PGRST000`, or a code of GraphQL. */
 export async function documentedAnswers(fault: string): Promise<string[]> {
   const lines = (await readFile(PAGE, "utf8")).split("\n");
   let index = lines.findIndex((line) => line.startsWith(`| ${fault} |`));
@@ -14,7 +14,7 @@ export async function documentedAnswers(fault: string): Promise<string[]> {
 
 const answersIn = (row: string) => row.split("|")[2]!;
 
-/** A line as the page has it, and what its first paragraph sums up, for whoever renews it. */
+/** Returns a row of the page, and the figures that its first paragraph sums up, for whoever renews it. */
 export function rowOf(
   fault: string,
   refusals: ReadonlyMap<string, number>,

@@ -1,15 +1,15 @@
-/** What was seen of numbered rows: by the clients that wrote them, in the table, and on the channel. */
+/** The numbered rows that were seen by the clients that wrote them, in the table, and on the channel. */
 export type Seen = {
   readonly acknowledged: readonly number[];
   readonly refused: readonly number[];
   readonly unread: readonly number[];
-  /** How often each number is in the table. */
+  /** The number of times that each number is in the table. */
   readonly stored: ReadonlyMap<number, number>;
-  /** How often the channel has received each. */
+  /** The number of times that the channel has received each. */
   readonly received: ReadonlyMap<number, number>;
 };
 
-/** Everything that must not have happened, whatever broke, with the numbers that it happened to. */
+/** Returns everything that must not have happened, whatever broke, with the numbers that it happened to. */
 export function faultsFound({ acknowledged, refused, unread, stored, received }: Seen): Record<string, number[]> {
   const storedNumbers = [...stored.keys()];
   const found = {

@@ -14,7 +14,7 @@ export const MAY_MOVE_CLOCK = LIBRARY !== undefined;
 export type MovedClock = {
   /** Postgres whose wall clock can be moved while it runs; its monotonic clock cannot. */
   readonly binaries: Binaries;
-  /** How far it is ahead of the real time, in seconds. */
+  /** Moves the clock so many seconds ahead of the real time. */
   moveTo(seconds: number): Promise<void>;
 };
 

@@ -26,7 +26,7 @@ const log = makeLogger(config);
 const uncaught: unknown[] = [];
 process.on("uncaughtExceptionMonitor", (error) => uncaught.push(error));
 
-/** Begins to start, and adds to the stack what stops it. */
+/** Begins to start, and adds its stop to the stack. */
 type Part = { readonly runs: number; start(url: string, opened: AsyncDisposableStack): Promise<unknown> };
 
 function openCore(url: string, opened: AsyncDisposableStack) {
@@ -99,7 +99,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
 };
 
-/** When a part is stopped, and when its connections stall and die, in milliseconds from the begin of its start. */
+/** The moments when a part is stopped, and when its connections stall and die, in milliseconds from the begin of its start. */
 const momentsWithin = (max: number) =>
   fc.record({
     stallsAt: fc.option(fc.integer({ min: 0, max }), { freq: 3 }),
@@ -116,7 +116,7 @@ async function at(milliseconds: number | null, act: () => unknown): Promise<void
 type Moments = ReturnType<typeof momentsWithin> extends fc.Arbitrary<infer Value> ? Value : never;
 const AT_ONCE = 8;
 
-/** Several at once, because those that stall take seconds. */
+/** Stops several at once, because those that stall take seconds. */
 async function expectCleanStops(runs: number, max: number, stop: (moments: Moments) => Promise<void>): Promise<void> {
   const moments = fc.sample(momentsWithin(max), { numRuns: propertyRuns(runs), seed: 65 });
   for (let next = 0; next < moments.length; next += AT_ONCE) {

@@ -107,7 +107,7 @@ async function expectRepaired(name: string, refusals: ReadonlyMap<string, number
   expect(service.child.exitCode).toBeNull();
 }
 
-/** Until some writes are refused, and what else has to happen. */
+/** Writes until some writes are refused and the condition holds. */
 async function refusedUntil(holds: () => Promise<boolean>): Promise<ReadonlyMap<string, number>> {
   const refusals = new Map<string, number>();
   for (let refused = 0; refused < REFUSALS || !(await holds()); ) {

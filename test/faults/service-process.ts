@@ -7,7 +7,7 @@ import { SECRET } from "../secret.ts";
 export type ServiceProcess = Program &
   AsyncDisposable & {
     readonly heap: Heap;
-    /** How many files and sockets it has open. */
+    /** Counts its open files and sockets. */
     openFiles(): Promise<number>;
     residentMebibytes(): Promise<number>;
   };
@@ -17,7 +17,7 @@ export async function startServiceProcess(environment: NodeJS.ProcessEnv): Promi
     JWT_SECRET: SECRET,
     RATE_LIMIT: "0",
     LOG_LEVEL: "warn",
-    // What waits for the database is refused soon, so that a test need not wait as long.
+    // Refuses requests soon that wait for the database, so that tests take less time.
     DB_ACQUIRE_TIMEOUT_SECONDS: "2",
     NODE_OPTIONS: "--inspect=127.0.0.1:0",
     ...environment,

@@ -7,7 +7,7 @@ import { tokenOf } from "../rest-gateway/table/client.ts";
 
 /** Readers and writers of every interface, and a channel that receives each row. */
 export type Traffic = AsyncDisposable & {
-  /** How often each was answered: `503 PGRST000`, and by GraphQL `SERVICE_UNAVAILABLE`. */
+  /** The number of times that each was answered: `503 PGRST000`, and by GraphQL `SERVICE_UNAVAILABLE`. */
   readonly refusals: ReadonlyMap<string, number>;
   /** The number before that of its first row. */
   readonly since: number;
@@ -15,11 +15,11 @@ export type Traffic = AsyncDisposable & {
   readonly acknowledged: readonly number[];
   /** Rows of which a client was told that nothing was written. */
   readonly refused: readonly number[];
-  /** Rows that whoever wrote them did not read back. */
+  /** Rows that their writers did not read back. */
   readonly unread: readonly number[];
-  /** How often the channel has received each row. */
+  /** The number of times that the channel has received each row. */
   readonly received: ReadonlyMap<number, number>;
-  /** What the channel has said of itself since it was first joined: that something may have been missed. */
+  /** The statuses of the channel since it was first joined which say that changes may have been missed. */
   readonly gaps: readonly string[];
   /** Resolves when each interface has answered well again, to a request that was sent after this was called. */
   allWell(): Promise<void>;
@@ -27,12 +27,12 @@ export type Traffic = AsyncDisposable & {
   quiet(): Promise<void>;
 };
 
-/** `fetch`, or what stands between the clients and the service. */
+/** `fetch`, or another way from the clients to the service. */
 export type Send = (url: string, init?: RequestInit) => Promise<Response>;
 
 type Kind = {
   readonly interface: "table" | "resource" | "graphql";
-  /** How many clients do it at once. */
+  /** The number of clients that do it at once. */
   readonly clients: number;
   readonly writes: boolean;
   /** Asks again under the same key until it is done, and then reads the row. */
@@ -55,7 +55,7 @@ const insert = (note: string, headers: (key: string) => Readonly<Record<string, 
     });
 };
 
-/** With variables, as clients do: each document that is new is read and planned, and remembered for a while. */
+/** The mutation has variables, like those of clients: each new document is read and planned, and cached for a while. */
 const CREATE_MARK = 'mutation ($number: BigInt!) { createMark(input: {number: $number, note: "by GraphQL"}) { id } }';
 
 /** Writes nothing, so that a replica may answer. */
@@ -93,9 +93,9 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-/** After these nothing was written, which the client may rely on. */
+/** Refusals after which the client may rely on it that nothing was written. */
 const DEFINITE: ReadonlySet<string> = new Set(["503 PGRST000", "504 PGRST003", "503 53100"]);
-/** So that a crowd of impatient clients is not what is measured. */
+/** Clients pause, so that the test does not measure a crowd of impatient ones. */
 const PAUSE_MS = 5;
 
 export async function startTraffic(urlNow: () => string, send: Send = fetch): Promise<Traffic> {

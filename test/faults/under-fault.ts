@@ -9,18 +9,18 @@ import type { ServiceProcess } from "./service-process.ts";
 import { type Send, startTraffic, type Traffic } from "./traffic.ts";
 
 export type Fault = {
-  /** As docs/faults.md calls it. */
+  /** The name of the fault in docs/faults.md. */
   readonly name: string;
   fail(): Promise<unknown>;
-  /** What an operator does, or Postgres by itself; nothing is done to the service. */
+  /** Repairs it like an operator, or as Postgres does by itself; nothing is done to the service. */
   repair(refusals: ReadonlyMap<string, number>): Promise<unknown>;
 };
 
-/** Longer than a request waits for a connection. */
+/** A request waits less for a connection. */
 const LASTS_MS = 2_500;
 const WRITES_BEFORE = propertyRuns(500);
 const WRITES = propertyRuns(2_000);
-/** Links come and go with the load; what leaks does so with each request, or each time that Postgres is away. */
+/** Connections come and go with the load; a leak grows with each request, or each time that Postgres is away. */
 const FILES_LEEWAY = 24;
 const HEAP_LEEWAY = 24 * 2 ** 20;
 
@@ -30,7 +30,7 @@ type Broken = {
   readonly send?: Send;
 };
 
-/** All interfaces under load, before, while and after it happens: nothing of what must not happen has. */
+/** Expects that all interfaces under load answer as documented before, during and after the fault, and lose nothing. */
 export async function expectServedUnder(fault: Fault, broken: Broken): Promise<void> {
   const { refusals, found, gaps } = await expectRecovery(fault, broken);
   expect(await documentedAnswers(fault.name)).toEqual(expect.arrayContaining([...refusals.keys()]));
@@ -38,7 +38,7 @@ export async function expectServedUnder(fault: Fault, broken: Broken): Promise<v
   expect(gaps).toEqual([]);
 }
 
-/** The same, and what was found. */
+/** Returns the refusals and the gaps, and the faults that were found. */
 export async function expectRecovery(
   { name, fail, repair }: Fault,
   { service, postgres, send = fetch }: Broken,

@@ -69,14 +69,14 @@ async function fillLog(url: string): Promise<void> {
 
 type Unheard = Awaited<ReturnType<typeof startUnheard>>;
 
-/** What it prints and logs goes nowhere: it serves all the same, says how much was lost, and ends when it is told to. */
+/** Expects a service whose output and log are lost to serve, to say how much was lost, and to end when it is told to. */
 async function expectServedUnheard(service: Unheard): Promise<void> {
   const { child, url, ready, droppedLines, stop } = service;
   await ready();
   await fillLog(url);
   expect((await fetch(`${url}/health/live`)).status).toBe(200);
   await until(async () => (await droppedLines()) > 0);
-  // It says so on standard output, and several processes are replaced by others, which inherit what nobody reads.
+  // It says so on standard output, and several processes are replaced by others, which inherit the unread output.
   child.kill("SIGUSR2");
   for (let request = 0; request < 20; request++) expect((await fetch(`${url}/health`)).status).toBe(200);
   expect(await stop()).toBe(0);

@@ -9,7 +9,7 @@ import { until } from "../until.ts";
 
 const database = useDatabase();
 
-/** For so long requests wait for the first schema. */
+/** Requests wait so long for the first schema. */
 const WAIT_MS = 10_000;
 
 /** Asks again where the machine is too busy to build the schema in that time. */
@@ -110,7 +110,7 @@ test("workers that replace others load it before they serve, once it was used", 
   };
   await reload();
   expect(countBuilds()).toBe(0);
-  // Not repeated: another worker could receive it. What the workers log is another stream than the responses.
+  // The request is not repeated: another worker could receive it. The workers' log is another stream than the responses.
   await fetch(`${gateway.url}/graphql?query={__typename}`);
   await until(() => countBuilds() >= 1);
   await reload();

@@ -6,7 +6,7 @@ import { makeClientConnectionReader } from "../../http/request.ts";
 
 type Trust = boolean | number | readonly string[];
 
-/** A request as it comes from the socket; and what Express says of it. */
+/** Compares a request from the socket with the properties that Express gives it. */
 function compare(trustProxy: Trust, remoteAddress: string, headers: Readonly<Record<string, string>>) {
   const request = { socket: { remoteAddress }, headers } as unknown as IncomingMessage;
   const app = express().set("trust proxy", trustProxy);

@@ -19,7 +19,7 @@ const WELL: HealthState = {
   acceptsWork: () => true,
 };
 
-/** What the three addresses answer, asked one after the other. */
+/** Returns a function that asks the three addresses one after the other and returns their answers. */
 function probe(condition: Partial<HealthState>) {
   const routes = healthRoutes({ ...WELL, ...condition });
   return async () => {

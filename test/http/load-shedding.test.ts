@@ -75,12 +75,12 @@ describe("an overloaded service", () => {
 });
 
 type Disturbance = {
-  /** Longer than the second that requests are counted in, and several times the half second whose mean the lateness is. */
+  /** This is longer than the second that requests are counted in, and several times the half second whose mean the lateness is. */
   readonly seconds: number;
   begin(gateway: ChildProcess, opened: AsyncDisposableStack): void;
 };
 
-/** What keeps a service from its work that is not its own load. */
+/** Disturbances that keep a service from its work and are not its own load. */
 const DISTURBANCES: Readonly<Record<string, Disturbance>> = {
   "others take all processors": {
     seconds: 3,

@@ -6,7 +6,7 @@ import { place, useServers } from "../rest-gateway/servers.ts";
 
 const start = useServers();
 
-/** What the server says to these bytes, until it closes the connection. */
+/** Sends these bytes, and returns the server's answer when it has closed the connection. */
 async function say(server: Server, bytes: string): Promise<string> {
   const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
   let answer = "";

@@ -24,14 +24,14 @@ afterEach(() => {
 
 type Source = {
   readonly flow: BodyStream;
-  /** How many of its pieces were asked for, and how many are done with. */
+  /** The number of its pieces that were asked for, and the number that are done with. */
   taken: number;
   released: number;
   /** The last one was given, or nobody wants it any more. */
   isOver: boolean;
 };
 
-/** So many pieces of so many letters; instead of the one behind the last, an error. */
+/** Makes so many pieces of so many letters; an error takes the place of the one behind the last. */
 function pieces(count: number, bytes: number, { fails = false } = {}): Source {
   const source: Source = { flow: read(), taken: 0, released: 0, isOver: false };
   async function* read(): AsyncGenerator<BodyChunk> {
@@ -49,7 +49,7 @@ function pieces(count: number, bytes: number, { fails = false } = {}): Source {
   return source;
 }
 
-/** A server that answers everything with what `handle` gives. */
+/** Starts a server that answers everything with the results of `handle`. */
 async function start(handle: GatewayHandler) {
   const lines: Record<string, unknown>[] = [];
   const sink = new Writable({
@@ -62,7 +62,7 @@ async function start(handle: GatewayHandler) {
   const log = pino({ level: "debug" }, sink);
   const serve = makeRouter({ routes: {}, folders: { "/rest/v1": handle }, errorBody: config.errorBody, log });
   const answer: NodeHandler = toNodeHandler(serve, config, log);
-  // As listen.ts has it.
+  // The options of listen.ts.
   const server = createServer({ optimizeEmptyRequests: true }, (request, response) => void answer(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -141,7 +141,7 @@ describe("a body that is streamed", () => {
       before = source.taken;
       await sleep(300);
     }
-    // What the buffers of two sockets hold.
+    // The buffers of two sockets hold less than half.
     expect(source.taken).toBeLessThan(MANY / 2);
     expect(source.taken - source.released).toBeLessThan(5);
     socket.resume();

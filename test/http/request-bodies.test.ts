@@ -136,7 +136,7 @@ describe("the memory for bodies", () => {
   test("includes the parsed body, too", async () => {
     const bodies = await serve({ answer: async (request) => bodies.hold(request, 1_500_000) });
     expect(await send(400_000)).toBe(200);
-    // Alone it would not fit either.
+    // It would not fit either if it were alone.
     expect(await send(600_000)).toBe(413);
     begin(NEARLY_HALF);
     await until(async () => (await send(400_000)) === 503);

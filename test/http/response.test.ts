@@ -8,7 +8,7 @@ import { openServer } from "../../http/server.ts";
 import { place } from "../rest-gateway/servers.ts";
 import { until } from "../until.ts";
 
-/** More than the kernel takes for somebody who does not read. */
+/** The kernel does not take as much for a client that does not read. */
 const LENGTH = 16 * 2 ** 20;
 const ANSWER = Buffer.alloc(LENGTH, "x");
 

@@ -60,7 +60,7 @@ const cellsOf = (ways: readonly Way[]): Cell[] =>
 /** Addresses that no message may have been sent to in the end, and the cells that they belong to. */
 const silent = new Map<string, string>();
 
-/** Takes a way to prove an address, and says what the owner has then, and what is left of earlier credentials. */
+/** Takes a way to prove an address, and returns the owner's credentials then, and those of earlier ones that still work. */
 async function prove(
   { way, state }: Pick<Cell, "way" | "state">,
   address: string,
@@ -84,7 +84,7 @@ async function outcomeOf(way: Way, state: State, address: string, { actor, befor
   };
 }
 
-/** What the actor signs in with to the account of the address, and the addresses that the tokens claim. */
+/** Returns the credentials that sign the actor in to the account of the address, and the addresses that the tokens claim. */
 async function ownedBy(kind: AddressKind, address: string, { session, values }: Actor) {
   const credentials: Checked = { ...session, password: values.new! };
   const working = await workingFor(site, kind, address, credentials);
@@ -108,7 +108,7 @@ async function signIn(kind: AddressKind, address: string, password: string): Pro
   return { accessToken: json?.accessToken, refreshToken: json?.refreshToken };
 }
 
-/** Somebody with a confirmed account of another address. */
+/** Creates somebody with a confirmed account of another address. */
 async function newNeighbour(kind: AddressKind, address: string, signal: AbortSignal): Promise<Actor> {
   const actor = await newActor(site, kind, address, signal);
   const email = `own-${randomUUID()}@example.org`;
@@ -118,7 +118,7 @@ async function newNeighbour(kind: AddressKind, address: string, signal: AbortSig
   return { ...actor, own: { id, email, credentials } };
 }
 
-/** How an address is proved after something else has happened to it. */
+/** Returns the way to prove an address after something else has happened to it. */
 const canonicalProof = (kind: AddressKind): Way =>
   PROOFS.find(({ name }) => name === (kind === "email" ? "sign-up, code" : "number, code"))!;
 

@@ -15,7 +15,7 @@ const graphql = useFixture(() =>
   }),
 );
 
-/** As Apollo's documentation puts it together: sockets for subscriptions, HTTP for the rest. */
+/** Makes a client with the links of Apollo's documentation: sockets for subscriptions, HTTP for the rest. */
 function connect(token?: string) {
   const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   const socket = createClient({ url: graphql.socketUrl, webSocketImpl: WebSocket, connectionParams: headers });

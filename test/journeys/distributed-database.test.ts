@@ -8,7 +8,7 @@ import { clientOf, subscribed } from "../realtime/service.ts";
 import { SECRET } from "../secret.ts";
 import { serve } from "../serve.ts";
 
-// The rows of all tables are on this server: what is shown is which requests are served and which are refused, and how.
+// The rows of all tables are on this server: the tests show which requests are served and which are refused, and how.
 const database = useDatabase({
   template: "platform",
   sql: `

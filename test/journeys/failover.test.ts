@@ -11,10 +11,10 @@ import { until } from "../until.ts";
 /** More take longer, and show the same. */
 const FAILOVERS = Number(process.env.FAILOVERS ?? 2);
 
-/** What a subscriber received, in order: the ids of new rows, and the statuses of its channel. */
+/** The events that a subscriber received, in order: the ids of new rows, and the statuses of its channel. */
 type ReceivedEvents = (number | string)[];
 
-/** The numbers are the same in each run; what happens at that moment is not. */
+/** The numbers are the same in each run; the state at that moment is not. */
 function makeRandom(seed = 1): () => number {
   let state = seed;
   return () => {
@@ -96,7 +96,7 @@ function silentGaps(received: ReceivedEvents, rows: readonly number[]): number[]
     if (typeof each === "string") isExcused ||= each === "CHANNEL_ERROR";
     else {
       const at = rows.indexOf(each);
-      // What the new primary never had was sent before the message about the gap.
+      // Rows that the new primary never had were sent before the message about the gap.
       if (at < 0) continue;
       if (at > next && !isExcused) gaps.push(...rows.slice(next, at));
       next = at + 1;
@@ -165,7 +165,7 @@ test("broadcasts reach the clients of another gateway after a failover", async (
 });
 
 type WrittenRow = { readonly sentAt: number; ackedAt: number };
-/** From a SUBSCRIBED to the next error of the channel. */
+/** The events from a SUBSCRIBED to the next error of the channel. */
 type Segment = { readonly from: number; readonly ids: Set<number>; isOver: boolean };
 
 async function listenInSegments(gateway: Service, transport: typeof WebSocket): Promise<Segment[]> {

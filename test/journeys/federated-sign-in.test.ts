@@ -41,7 +41,7 @@ describeInBrowser("signing in through another provider in a browser", () => {
   });
   afterEach(() => context.close());
 
-  /** What the page says of who is signed in: it was asked for by the browser's last step, with what that brings along. */
+  /** Returns the user name on the last page of a sign-in, which the browser requests with the cookies that it has then. */
   const shownUser = async () => {
     await page.waitForURL(url("/api/auth/me"));
     return JSON.parse(await page.innerText("body")).username;

@@ -56,7 +56,7 @@ const operated = useFixture(() => {
       [receiver.url],
     );
     const client = await owner.connect();
-    // Who may create objects in a schema on the path cannot put it before Postgres's own. The owner's sessions have it there all the same.
+    // A role that may create objects in a schema on the path cannot put it before Postgres's own. The owner's sessions have it there all the same.
     await createHostileSchema(client, { path: `"$user", public, ${HOSTILE_SCHEMA}`, ownerPath: HOSTILE_PATH });
     client.release();
   });
@@ -78,7 +78,7 @@ async function send(caller: Caller | null, method: string, path: string, body?: 
   return { status: response.status, text: await response.text() };
 }
 
-/** As the owner, in a session of the test that calls nothing hostile. */
+/** Runs a statement as the owner, in a session of the test that calls nothing hostile. */
 async function askOwner(text: string, values: unknown[] = []): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString: operated.database.ownerUrl, options: "-c search_path=pg_catalog" });
   await client.connect();
@@ -89,7 +89,7 @@ async function askOwner(text: string, values: unknown[] = []): Promise<pg.QueryR
   }
 }
 
-/** What all callers send, in this order. */
+/** Sends the requests of all callers, in this order, and expects each to succeed. */
 async function expectSuccess(requests: readonly (readonly [Caller | null, string, string, unknown?, object?])[]) {
   const failures: string[] = [];
   for (const [caller, method, path, body, headers] of requests) {

@@ -74,7 +74,7 @@ afterAll(() => changes.socket.close());
 
 type Changes = { readonly socket: WebSocket; readonly docs: Map<number, string> };
 
-/** What row changes tell, by id. */
+/** Collects the documents in row changes, by id. */
 async function listen(): Promise<Changes> {
   const config = { postgres_changes: [{ event: "*", schema: "public", table: "documents" }] };
   const { socket, heard } = await join("all", config);

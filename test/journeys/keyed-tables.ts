@@ -1,12 +1,12 @@
-/** How the rows of a table get their keys. */
+/** A way in which the rows of a table get their keys. */
 export type KeyKind = {
   readonly name: string;
   /** Columns of the key, which must be declared as given. */
   readonly columns: string;
   readonly primaryKey: readonly string[];
-  /** By column, for those that refer to it. */
+  /** The types of the columns, for those that refer to it. */
   readonly types: Readonly<Record<string, string>>;
-  /** What a writer sends for a new row. Empty where Postgres makes the key. */
+  /** Returns the key that a writer sends for a new row. Empty where Postgres makes the key. */
   newKey(number: number): Readonly<Record<string, unknown>>;
   /** Postgres accepts no value for it. */
   readonly isAlwaysGenerated?: boolean;
@@ -63,7 +63,7 @@ export const KEY_KINDS: readonly KeyKind[] = [
   { name: "none", columns: "place text default 'here'", primaryKey: [], types: {}, newKey: none },
 ];
 
-/** Which rows the writer may read and change. */
+/** The policies that decide which rows the writer may read and change. */
 export const POLICIES = {
   open: "create policy open on TABLE using (true) with check (true);",
   own: "create policy own on TABLE using (owner = hidden.caller()) with check (owner = hidden.caller());",

@@ -131,7 +131,7 @@ describe("a response that could exhaust the service's memory", () => {
       if (payload) codes.set(id, payload.errors?.[0].extensions.code ?? null);
     }
     wire.close();
-    // How many are refused depends on how many are in memory at the same time.
+    // The number of refused ones depends on how many are in memory at the same time.
     expect([...new Set(codes.values())].filter((code) => code !== "SERVICE_UNAVAILABLE")).toEqual([null]);
     expect(await serving.peak()).toBeLessThan(MOST_MIB);
     await expect.poll(async () => (await outcomeOf(ECHOES)).code).toBeNull();

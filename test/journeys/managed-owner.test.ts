@@ -11,13 +11,13 @@ import { startServer } from "../server-binaries.ts";
 import { runCommand } from "../service/cli/run-command.ts";
 import { until } from "../until.ts";
 
-/** As the main user of a managed Postgres, and with less: it may create no roles. */
+/** The main user of a managed Postgres, with less than usual: it may create no roles. */
 const MANAGED_OWNER = `
   create role cloud_superuser;
   grant pg_monitor, pg_signal_backend, pg_read_all_data to cloud_superuser;
   create role managed login createdb in role cloud_superuser`;
 
-/** What the administrator of the server does instead. */
+/** The administrator of the server creates the roles instead. */
 const ROLES = `
   create role anon; create role authenticated; create role admin in role authenticated; create role service_role bypassrls;
   create role authenticator login noinherit; create role supabase_auth_admin;

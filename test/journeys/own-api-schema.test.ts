@@ -9,7 +9,7 @@ import { SECRET } from "../secret.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 
-/** With two names that the service uses, too. */
+/** A schema `api` of a project, with two names that the service uses, too. */
 const PROJECT = `
   create schema api;
   grant usage on schema api to anon, authenticated, service_role;

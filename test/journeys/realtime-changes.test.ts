@@ -24,7 +24,7 @@ function keep(client: Client): Client {
   return client;
 }
 
-/** Everything a client is told about a table; `end` is the last change, which everybody sees. */
+/** Collects every message to a client about a table; `end` is the last change, which everybody sees. */
 async function listen(client: Client, filter: object, name: string = crypto.randomUUID()) {
   const result = new Inbox<Payload>();
   const system = new Inbox<TestResponse>();

@@ -258,7 +258,7 @@ describe("private channels, with supabase-js", () => {
   });
 
   test("many messages by HTTP use one policy check for each channel", async () => {
-    // A sequence goes on though what was tried is undone.
+    // A sequence goes on though the attempt is undone.
     await run(`create sequence public.asked; grant usage on public.asked to anon;
       create policy say on realtime.messages for insert to anon
         with check (nextval('public.asked') > 0 and realtime.topic() <> 'closed')`);

@@ -77,7 +77,7 @@ const killBoth = async () => {
   await killPostgres();
   await killGateway();
 };
-/** What happens when that part of the changes was made. */
+/** The share of the changes after which each fault happens. */
 const FAULTS = [
   [0.1, cutSockets],
   [0.2, killGateway],
@@ -87,7 +87,7 @@ const FAULTS = [
   [0.8, cutSockets],
 ] as const;
 
-/** What an application is told, in its order: the ids of new rows, and what becomes of its channel. */
+/** Returns the messages to an application, in order: the ids of new rows, and the statuses of its channel. */
 async function listen(transport: typeof WebSocket): Promise<(number | string)[]> {
   const told: (number | string)[] = [];
   const client = makeClient(detour.url, null, transport);
@@ -100,7 +100,7 @@ async function listen(transport: typeof WebSocket): Promise<(number | string)[]>
   return told;
 }
 
-/** In batches, one transaction each; whether one was committed is what the table says. */
+/** Makes the changes in batches, one transaction each; the table tells whether one was committed. */
 async function makeChanges(): Promise<void> {
   const faults = [...FAULTS];
   let going: Promise<void> = Promise.resolve();
@@ -117,7 +117,7 @@ async function makeChanges(): Promise<void> {
   await going;
 }
 
-/** Those ids that did not come right behind the one before, with what was said in between. */
+/** Returns the ids that did not come right behind the one before, with the statuses in between. */
 function gapsIn(
   told: readonly (number | string)[],
 ): readonly { readonly id: number; readonly said: readonly string[] }[] {
@@ -159,7 +159,7 @@ test("a commit that waits for a standby is sent, and checked, when other session
     await until(async () => (await query("select from pg_stat_activity where wait_event = 'SyncRep'")).rowCount === 1);
     return { committed };
   };
-  /** What the service asks to learn what others see. */
+  /** True after the service has asked which transactions other sessions see. */
   const isAsked = (since: Date) => async () => {
     const { rows } = await query(`select query_start from pg_stat_activity
       where starts_with(query, 'select pg_catalog.pg_current_snapshot()') order by 1 desc limit 1`);
@@ -170,7 +170,7 @@ test("a commit that waits for a standby is sent, and checked, when other session
 
   const member = await commitsSlowly("insert into members values (1); insert into letters values (1, 1)");
   await until(isAsked(new Date(0)));
-  // Longer than usual, which operators are told.
+  // The commit waits longer than usual, which the health reports.
   await until(async () => (await readHealth()).reason?.includes("delivery of changes") ?? false);
   await setStandby("");
   await member.committed;

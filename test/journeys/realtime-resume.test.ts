@@ -49,7 +49,7 @@ function inOrder(socket: RawClient["socket"], count: number): Promise<void> {
     socket.on("message", (data: Buffer) => {
       const id = Number(/"record":\{"id":(\d+)/.exec(data.toString())?.[1]);
       if (id === next) next++;
-      // What was said of the join may still be on its way.
+      // Messages about the join may still be on their way.
       else if (!Number.isNaN(id)) reject(new Error(`${id} came in place of ${next}`));
       if (next > count) resolve();
     });
@@ -62,7 +62,7 @@ async function residentMebibytes(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)![1]) / 1024;
 }
 
-/** All inserts that a client is told of, whatever becomes of its sockets. */
+/** Collects all inserts that a client receives, whatever becomes of its sockets. */
 async function listening(transport: typeof WebSocket, { url = fixture.service.url, version = "2.0.0" } = {}) {
   const client = makeClient(url, null, transport, version);
   clients.push(client);
@@ -113,7 +113,7 @@ describe("a client that resumes from its last position", () => {
     await insert(3, 3);
     await second.until((message) => message.payload.data?.record.id === 3);
     expect(idsOf(second)).toEqual([1, 2, 3]);
-    // Nobody is left behind of whoever had the old token.
+    // No subscription of the old token is left behind.
     await second.reply(second.say("realtime:news", "phx_leave", {}));
     await second.join("realtime:more", NEWS);
     await insert(4, 4);
@@ -139,7 +139,7 @@ describe("a client that resumes from its last position", () => {
     const { position } = (await first.join("realtime:news", NEWS)).payload.response;
     await first.close();
     await insert(1, 1);
-    // As after a standby was promoted that had not come so far, or a backup was restored.
+    // The history changes when a standby is promoted that had not come so far, or a backup is restored.
     const [place, history] = position.split("@");
     const elsewhere = `${place}@${history.replace(/^./, (digit: string) => (digit === "0" ? "1" : "0"))}`;
     for (const resume of [elsewhere, place]) {

@@ -91,7 +91,7 @@ async function send({ service }: Site, { method, path, body }: MatrixRow, ids: I
   return { status: response.status, text };
 }
 
-/** How the request was refused; "-" if it was not. A "*" follows where GraphQL returns the rest of the data. */
+/** Returns the refusal of the request; "-" if there is none. A "*" follows where GraphQL returns the rest of the data. */
 function refusalOf({ status, text }: { readonly status: number; readonly text: string }): string {
   if (status >= 400) return String(status);
   const { errors = [], data } = text === "" || text.startsWith("[") ? {} : JSON.parse(text);

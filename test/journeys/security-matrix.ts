@@ -1,4 +1,4 @@
-/** What a caller sees or does: the outcomes of one request, by caller. */
+/** The outcomes of one request, by caller. */
 export type MatrixRow = {
   readonly interface: string;
   readonly action: string;
@@ -6,9 +6,9 @@ export type MatrixRow = {
   readonly path: string;
   /** JSON, or a GraphQL document. */
   readonly body: string;
-  /** For reads, what the response contains if the caller may read it. */
+  /** A text that the response to a read contains if the caller may read it. */
   readonly text: string | null;
-  /** For writes, the table, and the row unless one is created. */
+  /** The table of a write, and the row unless one is created. */
   readonly written: string | null;
   /** "seen", "done", the status or code of the refusal, or "-" if nothing is seen or done. With USERS_ACCESS=open and owner. */
   readonly outcomes: { readonly open: readonly string[]; readonly owner: readonly string[] };

@@ -6,10 +6,10 @@ import { openComparedService } from "../compare/open-compared-service.ts";
 import { createHostileSchema, HOSTILE_SCHEMA } from "../hostile-schema.ts";
 import { atMost, slowPropertyRuns } from "../property-runs.ts";
 
-/** What Postgres has no function or operator for. */
+/** Requests that use functions or operators which Postgres does not have. */
 const NOT_OF_POSTGRES = /^- [^\n]*does not exist/m;
 
-/** What calls functions of the fixture itself, which do not qualify names, or compares values by operators that it may define. */
+/** Requests that call functions of the fixture, which do not qualify names, or compare values by operators that it may define. */
 const BY_USERS = /\/rpc\/|[?&](select=[^&]*\bcount\b|plain=|address=)|address\.|->s=/;
 
 /** The default path of Supabase and ours, on which Postgres's own objects come first. */

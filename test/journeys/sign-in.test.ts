@@ -110,7 +110,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
     expect(await heading()).toBe("Check your e-mail");
     const link = await gateways.linkIn({ to: email, about: "Set a new password" });
     await page.goto(link.href);
-    // Whatever looks through the mail has opened it before.
+    // A program that checks mail has opened it before.
     await page.goto(link.href);
     await page.getByLabel("New password").fill(NEW);
     await take("new-password");
@@ -211,7 +211,7 @@ describeInBrowser("the pages of signing in, in a browser without scripts", () =>
   });
 
   test("the pages load nothing that their policy forbids", () => {
-    // What is refused is told as an error too.
+    // The browser logs an error for each refused response, too.
     expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
   });
 });

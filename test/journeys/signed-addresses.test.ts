@@ -1,4 +1,4 @@
-// A signature is never more than its signer: each address that is signed or sent × what happened since.
+// A signature is never more than its signer: each address that is signed or sent is tried after each event.
 
 import { randomUUID } from "node:crypto";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
@@ -78,7 +78,7 @@ async function tokenFor(event: Event, person: Person): Promise<string> {
 
 type Signed = { readonly person: Person; readonly userId: string };
 
-/** What happens to the account, the grant, the key or the policies. */
+/** The events that concern the account, the grant, the key or the policies. */
 const HAPPENINGS: Partial<Record<Event, (signed: Signed) => Promise<unknown>>> = {
   "policy changed": () =>
     fixture.owner.query(
@@ -106,7 +106,7 @@ async function updateAccount(person: Person, changes: object): Promise<void> {
   expect(error).toBeNull();
 }
 
-/** What happens to the object that an address names. */
+/** Makes the event happen to the object that an address names. */
 async function happenToObject(event: Event, bucket: string, name: string): Promise<void> {
   const files = operator.storage.from(bucket);
   const upload = (client: SupabaseClient, path: string, upsert = false) =>
@@ -154,7 +154,7 @@ describe("addresses of files", () => {
 
 /** A link or a credential that a person has received. */
 type AccountAddress = {
-  /** Returns what uses it: the access token that it leads to, or null. */
+  /** Returns a function that uses the address: the access token that it leads to, or null. */
   make(): Promise<{ readonly person: Person; readonly use: () => Promise<string | null> }>;
   readonly except: Partial<Record<Event, string>>;
 };
@@ -251,7 +251,7 @@ const addAccount = async ({ email }: Person) => {
   expect(error).toBeNull();
 };
 
-/** Of accounts, besides those of signers. */
+/** The events that concern accounts, besides those of signers. */
 const ACCOUNT_HAPPENINGS: typeof HAPPENINGS = {
   ...HAPPENINGS,
   "deleted and replaced by another user": async ({ person }) => {

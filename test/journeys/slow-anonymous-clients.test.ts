@@ -6,7 +6,7 @@ import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 
-/** Whoever reads a row sleeps. */
+/** A read sleeps at each row. */
 const SCHEMA = ["one", "other"]
   .map(
     (name) => `
@@ -91,7 +91,7 @@ test.each(INTERFACES)(
   async ({ nap }) => {
     const one = new Stranger("127.0.0.1");
     const other = new Stranger("127.0.0.2");
-    // That it takes long is known of both from now on.
+    // The service knows from now on that both take long.
     expect(await one.ask(nap("one"))).toBe(200);
     expect(await other.ask(nap("other"))).toBe(200);
     await owner.query("update one_naps set seconds = 600; update other_naps set seconds = 600");

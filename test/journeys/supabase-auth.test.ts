@@ -15,7 +15,7 @@ import { until } from "../until.ts";
 
 const SETTINGS = { AUTH_AUTOCONFIRM: "true" };
 
-/** As auth-js stores sessions in Node. */
+/** A storage like the one in which auth-js keeps sessions in Node. */
 function makeStorage() {
   const items = new Map<string, string>();
   return {
@@ -68,7 +68,7 @@ describe("an application for Supabase in Node", () => {
     const read = async () => (await client.from("notes").select("body")).data;
     expect(new Set((await read())!.map(({ body }) => body))).toEqual(new Set(["mine"]));
 
-    // As ten seconds before the access token expires.
+    // The access token seems to expire in ten seconds.
     const stored = JSON.parse(storage.getItem("session")!);
     storage.setItem("session", JSON.stringify({ ...stored, expires_at: Math.floor(Date.now() / 1000) + 10 }));
     const { data: renewed } = await client.auth.getSession();

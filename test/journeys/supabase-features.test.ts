@@ -22,7 +22,7 @@ const CONFIG = `
   enabled = true
   uri = "pg-functions://postgres/public/refuse_rivals"`;
 
-/** What the migrations of such applications contain. */
+/** A migration with the statements of such applications. */
 const MIGRATION = `
   create function public.refuse_rivals(event jsonb) returns jsonb language sql as $$
     select case when event -> 'user' ->> 'email' like '%@rival.example'
@@ -59,7 +59,7 @@ const MIGRATION = `
   create function public.count_letters(word text) returns void language sql security definer set search_path = '' as
     $$ select pgmq.send('words', pg_catalog.jsonb_build_object('word', word)) $$;`;
 
-/** Takes what waits in the queue. */
+/** A worker that takes the messages in the queue. */
 const WORKER = `
   import { createClient } from "npm:@supabase/supabase-js@2";
   Deno.serve(async (req) => {
@@ -72,7 +72,7 @@ const WORKER = `
     return Response.json({ done: data.length });
   });`;
 
-/** Called by the page, which has another origin. */
+/** A function that the page calls, which has another origin. */
 const GREET = `
   const headers = { "Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "authorization, x-client-info, apikey, content-type" };
   Deno.serve(async (req) => {

@@ -10,13 +10,13 @@ import { SECRET } from "../secret.ts";
 import { serve, useService } from "../serve.ts";
 import { until } from "../until.ts";
 
-/** As an application declares it: what version it speaks to, and nothing of its tables. */
+/** The client that an application declares, with the version of the server and without types of its tables. */
 // biome-ignore lint/suspicious/noExplicitAny: the client calls rows of unknown tables any.
 type Client = SupabaseClient<any, any, any, any, { PostgrestVersion: "14" }>;
 
 const key = (role: string) => jwt.sign({ role }, SECRET);
 
-/** As an application makes it: the deployment's key, and the token of who is signed in. */
+/** Makes a client like an application, with the deployment's key and the token of the signed-in user. */
 function connect(url: string, { role = "anon", sub = null as string | null, schema = "public" } = {}): Client {
   const token = sub === null ? null : jwt.sign({ role: "authenticated", sub }, SECRET);
   return createClient(url, key(role), {

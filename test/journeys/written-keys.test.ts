@@ -91,11 +91,11 @@ type Way = {
   /** The labels of both tables after it, where rows can be read. */
   readonly labels: string;
   readonly needs?: "key" | "nested";
-  /** Where rows can be added and changed, but not be read. */
+  /** The outcome if rows can be added and changed, but not be read. */
   readonly unread: Outcome;
-  /** Where Postgres accepts no value for the key. */
+  /** The outcome if Postgres accepts no value for the key. */
   readonly always?: Outcome;
-  /** Where rows have no key. */
+  /** The outcome if rows have no key. */
   readonly keyless?: Outcome;
 };
 

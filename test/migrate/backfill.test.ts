@@ -15,7 +15,7 @@ beforeAll(async () => {
   owner.on("error", () => {});
 });
 
-/** Declared by hand, with keys of two columns, and a trigger of the user beside it. */
+/** Declares a backfill by hand, with keys of two columns, and a trigger of the user beside it. */
 async function declareBackfill(rows = 5000): Promise<void> {
   await owner.query(`
     drop schema if exists "Shop" cascade;

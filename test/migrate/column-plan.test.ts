@@ -12,7 +12,7 @@ import { runCommand } from "../service/cli/run-command.ts";
 import { until } from "../until.ts";
 import { ownHistories } from "./own-histories.ts";
 
-/** More than a table has whose locks are brief because it is small. */
+/** Locks of a table with so many rows are not brief because it is small. */
 const ROWS = 12_000;
 
 const own = useFixture(() => ownHistories(["platform"], { isMigrated: true }));
@@ -113,7 +113,7 @@ test("a column is renamed while old and new clients write", async () => {
   const films = await ask("/api/v1/films/17");
   expect(films).toMatchObject({ status: 200, body: { id: 17, title: "Film 17" } });
 
-  // Of a command that was killed.
+  // A killed command leaves such a folder.
   await mkdir(`${pathOf("films-headline")}.part`, { recursive: true });
   await writeFile(join(`${pathOf("films-headline")}.part`, "0010-expand.sql"), "alter table");
   const planned = await migrate("plan", "rename", "public.films.title", "headline");
@@ -287,7 +287,7 @@ test("a column is split and merged again, and keeps what it had", async () => {
 
   const refused = await readFile(pathOf(plan, "0030-contract.sql"), "utf8");
   await expect(owner.query(refused)).rejects.toThrow("Version 1 of /api still shows name.");
-  // In a migration, so that a new database has it too.
+  // A migration does it, so that a new database has it too.
   await own.add("project", "retire", "update api.versions set status = 'retired' where number = 1");
   await runMigrations({ name: "migrate" }, own.settings);
   await takeFiles(plan, ["0030-contract.sql"]);

@@ -13,7 +13,7 @@ export const BACKFILL_SQL = `
 
 export const END_BACKFILL = "select pg_terminate_backend(pid) from graphile_migrate.backfills";
 
-/** With little load, so that it lasts. Resolves when it has ended, also when its session is ended by END_BACKFILL. */
+/** Runs it with little load, so that it lasts. Resolves when it has ended, also when its session is ended by END_BACKFILL. */
 export function runSlowBackfill({ ownerUrl }: TestDatabase): Promise<unknown> {
   return runBackfills(ownerUrl, { load: 1, report: () => {} }).catch((error: Error) => error);
 }

@@ -323,7 +323,7 @@ export const CORPUS: readonly CorpusPart[] = [
   ],
 ];
 
-/** By a key, so that each batch reads no more rows than it changes. */
+/** Divides a change by a key, so that each batch reads no more rows than it changes. */
 function batches(change: string, condition = (from: number, to: number) => `id between ${from} and ${to}`): string[] {
   return [1, 2001, 4001, 6001, 8001].map((from) => `${change} where ${condition(from, from + 1999)}`);
 }

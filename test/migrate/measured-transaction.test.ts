@@ -55,7 +55,7 @@ afterAll(async () => {
   await Promise.all([full, empty].map((database) => database?.drop()));
 });
 
-/** Whether the session waits for the migration with these statements, which are then taken back. */
+/** True if the session waits for the migration with these statements, which are then rolled back. */
 async function waits(client: pg.Client, sql: string): Promise<boolean> {
   let isDone = false;
   let isHeld = false;
@@ -86,7 +86,7 @@ async function waits(client: pg.Client, sql: string): Promise<boolean> {
 const READS = [...UPDATED_TABLES, ...READ_VIEWS].map((table) => `select count(*) from ${table}`).join("; ");
 const UPDATES = UPDATED_TABLES.map((table) => `update ${table} set touched = 0`).join("; ");
 
-/** Whom the migration holds now, by what an application would do. */
+/** Returns whether the migration blocks the reads and writes of an application now. */
 async function observeWaits() {
   return { reads: await waits(reader, READS), writes: await waits(writer, UPDATES) };
 }
@@ -142,7 +142,7 @@ async function judgeAlone(database: TestDatabase, script: readonly string[], row
   }
 }
 
-/** What a verdict should have been, if it says too little; or null. */
+/** Returns why a verdict says too little; null if it does not. */
 function findUnderstatement({ verdict, observed: { isLong, reads, writes } }: Judged): string | null {
   if (verdict === "safe" && (reads || writes)) return 'false "safe"';
   if (verdict === "brief" && isLong && (reads || writes)) return 'false "brief"';

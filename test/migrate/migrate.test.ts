@@ -34,7 +34,7 @@ async function haveDatabase(template: DatabaseTemplate): Promise<void> {
   await client.connect();
 }
 
-/** As if all migrations had been applied before: few tests are about how they are. */
+/** Makes a database to which all migrations have been applied before: few tests are about applying them. */
 async function haveMigrations(): Promise<void> {
   await client.end();
   await database.drop();

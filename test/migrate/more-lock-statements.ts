@@ -1,6 +1,6 @@
 import type { CorpusPart } from "./lock-corpus.ts";
 
-/** Statements that squawk's rules are about, and more kinds of what the corpus has; as there, by lock and verdict. */
+/** Statements for squawk's rules, and more kinds of those in the corpus; by lock and verdict like there. */
 export const MORE_STATEMENTS: readonly CorpusPart[] = [
   [
     "AccessExclusiveLock",

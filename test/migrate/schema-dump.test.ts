@@ -109,7 +109,7 @@ test("rows, statistics and the order of creation do not show", async () => {
   expect(await dumpSchema(client)).toBe(before);
 });
 
-// Each on top of the ones before.
+// Each change is made on top of the ones before.
 describe("a change shows", () => {
   test.each([
     'alter table shop."Odd Table" alter parent set not null',

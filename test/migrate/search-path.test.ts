@@ -5,7 +5,7 @@ import { withClient } from "../../postgres/client/with-client.ts";
 import { createHostileSchema, HOSTILE_SCHEMA } from "../hostile-schema.ts";
 import { ownHistories } from "./own-histories.ts";
 
-/** What depends on an object of the hostile schema, and is not in it itself. */
+/** The objects that depend on one of the hostile schema, and are not in it. */
 const BOUND = `
   with hostile as (
     select oid from pg_proc where pronamespace = '${HOSTILE_SCHEMA}'::regnamespace

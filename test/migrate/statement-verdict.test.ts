@@ -48,7 +48,7 @@ afterAll(async () => {
   await Promise.all([client.end(), observer.end()]);
 });
 
-/** In the open transaction. */
+/** Measures statements in the open transaction. */
 function measure<T>(work: (run: (sql: string) => Promise<JudgedStatement>) => Promise<T>): Promise<T> {
   return withTriedRowLocks(database.ownerUrl, async (findRowLocks: RowLockFinder) => {
     const measured = await measureTransaction(client, { estimates, hasRows: true, findRowLocks });
@@ -98,7 +98,7 @@ test("the corpus has statements of all classes of locks", () => {
   expect(statements.length).toBeGreaterThanOrEqual(300);
 });
 
-/** Of a statement that holds others. */
+/** Returns the safe form of a statement that holds others. */
 function safeFormOf(statement: string): string | null {
   const lockedRows = [{ relation: "public.big", rows: 10_000, isEarlier: false }];
   return judgeStatement(statement, { ...NO_MEASURES, lockedRows, changed: 10_000 }).safeForm;

@@ -79,7 +79,7 @@ export const TRANSACTION_ROWS = `
   refresh materialized view totals;
 `;
 
-/** The tables that an application updates, and what it reads beside them. */
+/** The tables that an application updates, and the views that it reads beside them. */
 export const UPDATED_TABLES = [
   ..."teams people items events settings notes log queue archive parts_1 parts_2 groups members base derived checked".split(
     " ",

@@ -108,7 +108,7 @@ export const UNDOABLE = [
   "select 1",
 ];
 
-/** Those that cannot, with the reason, and the line of the statement if it is known. */
+/** Statements that cannot be undone, with the reason, and the line of the statement if it is known. */
 export const FINAL: readonly (readonly [sql: string, reason: string, line: number | null])[] = [
   ["select 1;\ndrop table public.authors", "The table public.authors is dropped with its values.", 2],
   ["drop table public.empty", "The table public.empty is dropped with its values.", 1],

@@ -40,7 +40,7 @@ describe("a migration that can be undone", () => {
   });
 });
 
-/** In a database of its own, which stays as the migration made it. */
+/** Judges a migration in a database of its own, which it leaves changed. */
 async function judgeFinal(sql: string, withRows: boolean) {
   const database = await cloneDatabase("empty");
   try {

@@ -106,7 +106,7 @@ function selections(texts: Texts): fc.Arbitrary<RowSelection> {
   return any.map(fitting);
 }
 
-/** Less what speaks of a relation that is not there. */
+/** Removes the parts that name a relation which is not there. */
 function fitting({ select, conditions, orders, ranges }: RowSelection): RowSelection {
   const relations = select.filter((item) => item.kind === "relation");
   const isThere = ({ path }: WithEmbedPath<unknown>) => path.length === 0 || relations.length > 0;

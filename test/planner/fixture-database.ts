@@ -17,7 +17,7 @@ export type FixtureDatabase = {
   reload(): Promise<void>;
   plan(intent: Intent, options?: FixtureOptions): Plan;
   text(intent: Intent, options?: FixtureOptions): string;
-  /** What the statement answers; whatever it does is undone. */
+  /** Returns the result of the statement, and undoes its changes. */
   run(intent: Intent, options?: FixtureOptions): Promise<ResponseRow>;
   /** The body of the answer, as it is read from JSON. */
   rows(intent: Intent, options?: FixtureOptions): Promise<unknown>;
@@ -81,7 +81,7 @@ export async function openFixture(more = ""): Promise<FixtureDatabase> {
           role,
           "api, tools",
         ]);
-        // This client would send a Buffer in binary, and what it holds is text.
+        // This client would send a Buffer in binary, and its content is text.
         const values = bindValues(slots, intent).map((value) =>
           Buffer.isBuffer(value) ? value.toString("utf8") : value,
         );

@@ -160,7 +160,7 @@ export function remove(
   return { kind: "delete", target: { schema, name }, selection: shape(parts), count: null, returned: "rows", ...more };
 }
 
-/** As GET calls: each argument is a text. */
+/** Returns the intent of a call by GET: each argument is a text. */
 export function call(
   name: string,
   given: Readonly<Record<string, string | readonly string[]>> = {},
@@ -180,7 +180,7 @@ export function call(
   };
 }
 
-/** As POST calls: the arguments are a JSON object. */
+/** Returns the intent of a call by POST: the arguments are a JSON object. */
 export function post(name: string, body: unknown, parts: ShapeParts = {}, more: Named<CallIntent> = {}): CallIntent {
   const first: unknown = Array.isArray(body) ? body[0] : body;
   const names = typeof first === "object" && first !== null && !Array.isArray(first) ? Object.keys(first) : null;

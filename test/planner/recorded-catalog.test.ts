@@ -7,7 +7,7 @@ afterAll(async () => {
   await fixture.owner.query("drop owned by page_clerk; drop role page_clerk; drop role planning_login");
 });
 
-/** After a change of a query of the catalogue, of the fixture or of planning.sql: `RECORD=catalog npx vitest run` this file. */
+/** Run this file with `RECORD=catalog npx vitest run` after a change of a query of the catalogue, of the fixture or of planning.sql. */
 if (process.env.RECORD === "catalog") {
   test("the rows of the catalogue are recorded", async () => {
     const rows = await recordRows(fixture.owner);

@@ -4,7 +4,7 @@ import type { RowChunk } from "../../postgres/database/result-collectors.ts";
 
 const frame = { opening: "[", separator: ",", closing: "]" };
 
-/** Chunks of two rows each, which tell what becomes of them. */
+/** Makes chunks of two rows each, which record whether they are released. */
 function source(...texts: readonly string[]) {
   const result: string[] = [];
   const sizes: StreamedSize[] = [];

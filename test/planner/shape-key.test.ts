@@ -10,7 +10,7 @@ import { planIntent } from "./planner.ts";
 
 const responseOptions = { formats: [JSON_FORMAT], includesBody: true, maxAffected: null };
 
-/** What a plan comes to, a refusal included. */
+/** Returns the query of the plan, or the error that refuses it. */
 function outcome(...[intent, options]: Parameters<typeof planIntent>): string {
   try {
     return JSON.stringify(buildQuery(planIntent(intent, options)));
@@ -38,7 +38,7 @@ test("intents that differ in one place have different keys, unless their stateme
   expect(different).toBeGreaterThan(1_000);
 });
 
-/** What stands for null where something may be absent. */
+/** The values that replace null where something may be absent. */
 const PRESENT: Readonly<Record<string, unknown>> = {
   alias: "x",
   hint: "artist_id",
@@ -58,7 +58,7 @@ const PRESENT: Readonly<Record<string, unknown>> = {
   maxAffected: 1,
 };
 
-/** All that differ from it in one leaf. */
+/** Returns all values that differ from it in one leaf. */
 function neighbours<T>(value: T, name = ""): T[] {
   if (value === null) return name in PRESENT ? [PRESENT[name] as T] : [];
   if (typeof value === "string") return [`${value}z` as T];
@@ -73,7 +73,7 @@ function neighbours<T>(value: T, name = ""): T[] {
   return entries.flatMap(([key, item]) => neighbours(item, key).map((other) => ({ ...value, [key]: other })));
 }
 
-/** Here another word would be no intent at all. */
+/** Any other word in these members would be no intent at all. */
 const WORDS = new Set(["kind", "operator", "arrow", "schema", "resolution", "returned", "formats", "field"]);
 
 test("values do not change the key", () => {

@@ -21,7 +21,7 @@ const TABLES = `
   grant select, insert, update on public.boards, public.restored, public.board_views to anon;
 `;
 
-/** By column: its type, what is sent and returned, and what is selected in it. */
+/** By column, its type, the value that is sent and returned, and the selection in it. */
 const VALUES: Readonly<Record<string, readonly [type: string, value: unknown, selection?: string]>> = {
   plain: ["[Int]", [1, 2]],
   cells: [

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
 import { serveGraphQL } from "../graphql.ts";
 
-/** As PostGIS has it: a text of its own, which is hexadecimal there, a cast to json, and an input that reads both. */
+/** A type like the one of PostGIS: with a text of its own, which is hexadecimal there, a cast to json, and an input that reads both. */
 const GEOMETRY = `
   create schema gis;
   grant usage on schema gis to anon;

@@ -18,7 +18,7 @@ function fieldsOf(typeName: string): Record<string, string> {
   return Object.fromEntries(Object.entries(type.getFields()).map(([name, { type }]) => [name, String(type)]));
 }
 
-/** What each row of such a table has, without what it refers to. */
+/** Returns the fields of a row of such a table, without those that refer to other rows. */
 function leavesOf(typeName: string): string {
   const type = generated.schema.getType(typeName);
   if (!isObjectType(type)) throw new TypeError(`There is no object ${typeName}`);
@@ -30,7 +30,7 @@ describe("a table", () => {
   test("is served and can be read, with any names of the table and its columns", async () => {
     const collections = Object.values(generated.schema.getQueryType()!.getFields()).flatMap((field) => {
       const connection = String(getNullableType(field.type));
-      // Those of searches have the rows of another collection.
+      // Connections of searches have the rows of another collection.
       if (!connection.endsWith("Connection") || connection.endsWith("SearchResultConnection")) return [];
       return { name: field.name, leaves: leavesOf(connection.replace(/Connection$/, "")) };
     });

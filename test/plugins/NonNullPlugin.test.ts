@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { alice, SEED } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
 
-/** What each policy on the table referred to makes of the field that refers to it. */
+/** The type that the field to a table has with the policies on that table. */
 const CASES: readonly [table: string, policies: string, type: string][] = [
   ["bare", "", "Bare!"],
   [

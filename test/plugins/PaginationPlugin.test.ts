@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { anonymous, SEED } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
 
-// Core says on the console, outside production, what is wrong with a cursor.
+// Core reports errors in a cursor on the console, outside production.
 const complaints = vi.spyOn(console, "error").mockImplementation(() => {});
 afterAll(() => complaints.mockRestore());
 
@@ -226,7 +226,7 @@ describe("a connection sorted by a column of type", () => {
     const walk = async (size: "first" | "last", cursor: "after" | "before") => {
       const seen: string[] = [];
       let from: string | null = null;
-      // One more than there are.
+      // The loop stops after one page more than there are rows.
       while (seen.length <= rows.length) {
         const source = `query ($from: String) { page: ${field}(${size}: 1, ${cursor}: $from) { edges { cursor node { id } } } }`;
         const [edge]: Page["edges"] = (await read(anonymous, source, { from })).page.edges;

@@ -82,7 +82,7 @@ beforeAll(async () => {
   await generated.owner.query("listen graphql; select content_service.await_events(3600)");
 });
 
-/** What a subscriber is told of what happens. */
+/** Returns the results that a subscriber receives after the statements. */
 async function resultOf(
   caller: Caller,
   source: string,

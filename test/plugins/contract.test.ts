@@ -84,7 +84,7 @@ describe("a documented type has the documented fields, and those of the examples
         "onArticleCreated: Article!",
         "onCommentAdded(articleId: ID!): Comment!",
         "onArticleUpdated(id: ID): Article",
-        // Beside the contract.
+        // The contract lacks this.
         "live: Query!",
       ],
     ],
@@ -109,7 +109,7 @@ describe("the documented operations exist; all others concern other tables", () 
         .sort(),
     ).toEqual([
       "article(id: ID!): Article",
-      // Beside the contract.
+      // The contract lacks this.
       "articleSearchResults(first: Int, after: String, last: Int, before: String, status: ArticleStatus, filter: ArticleFilterInput): ArticleSearchResultConnection!",
       "articles(first: Int, after: String, last: Int, before: String, status: ArticleStatus, filter: ArticleFilterInput): ArticleConnection!",
       "me: User!",

@@ -29,7 +29,7 @@ export type GeneratedSchema = {
   readonly owner: pg.Client;
   readonly database: TestDatabase;
   ask(caller: Caller, source: string, variables?: Variables): Promise<Answer>;
-  /** As ask, and expects no fault. */
+  /** Calls `ask`, and expects no error. */
   read(caller: Caller, source: string, variables?: Variables): Promise<Answer["data"]>;
   subscribe(caller: Caller, source: string, variables: Variables, events: unknown): ReturnType<typeof subscribe>;
   /** Makes the schema anew, as the service does when the database has changed. */

@@ -11,7 +11,7 @@ import { expect, test } from "vitest";
 import { anonymous } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
 
-/** Of names that the content service has already, in one kind of thing or another. */
+/** Objects with names that the content service has already, in one kind of object or another. */
 const ADDED = `
   create table public.article_statuses (id int primary key, name text);
   create table public.mutation_results (id int primary key, article_id bigint references public.articles);

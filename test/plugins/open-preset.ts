@@ -7,7 +7,7 @@ import { connect } from "../db/callers.ts";
 
 export type PresetOptions = {
   readonly template?: "content" | "empty";
-  /** As the owner of the database, before anything is made of it. */
+  /** Statements that the owner of the database runs before anything is made of it. */
   readonly sql?: string;
   readonly maxPageSize?: number;
   readonly aggregates?: boolean;
@@ -22,7 +22,7 @@ export type OpenedPreset = AsyncDisposable & {
   readonly preset: GraphileConfig.Preset;
 };
 
-/** What a schema is made of: a database of its own, and our preset of it. */
+/** Opens a database of its own, and our preset for a schema of it. */
 export async function openPreset({
   template = "content",
   sql = "",

@@ -12,7 +12,7 @@ import { openPreset } from "./open-preset.ts";
 
 const generated = useGeneratedSchema();
 
-// Renewed by: npx vitest run test/plugins/preset.test.ts --update
+// This renews the file: npx vitest run test/plugins/preset.test.ts --update
 test("plugins/schema.graphql is the schema of our own database", async () => {
   const text = `${printSchema(lexicographicSortSchema(generated.schema))}\n`;
   await expect(text).toMatchFileSnapshot("../../plugins/schema.graphql");

@@ -62,7 +62,7 @@ const generated = useGeneratedSchema({
     insert into public.rows_of_all_types values (2);`,
 });
 
-/** All fields of a value, for types that are objects. */
+/** Returns all fields of a value, for types that are objects. */
 function selectionOf(type: unknown): string {
   const named = getNamedType(type as GraphQLObjectType);
   if (isLeafType(named)) return "";

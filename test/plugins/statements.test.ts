@@ -13,7 +13,7 @@ beforeAll(async () => {
   `);
 });
 
-/** How many statements each takes, however many rows there are. */
+/** Each query has the same number of statements, however many rows there are. */
 describe("a query without one statement per row", () => {
   test.each<[number, string, Caller, string]>([
     [1, "a user", anonymous, "{ user(id: 1) { name email } }"],

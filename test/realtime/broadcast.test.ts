@@ -40,7 +40,7 @@ test("a sender that waits for delivery waits for slow readers, for a limited tim
 test("broadcasts of a sender that does not wait do not use up the time of slow readers", async () => {
   const { speech, room, other } = speechTo("room", "other");
   speech.send(room, LARGE, null);
-  // As long as the sender would have waited.
+  // This waits as long as the sender would have waited.
   await speech.send(other, LARGE, null)();
   const startedAt = performance.now();
   await speech.send(room, LARGE, null)();

@@ -42,7 +42,7 @@ function callerOf(role: string): Caller {
   return { kind: "known", role, claims: { role }, claimsText: JSON.stringify({ role }), expiresAt };
 }
 
-/** A token is the name of its role, or of what is wrong with it. */
+/** A token is the name of its role, or of its fault. */
 class TestChannels {
   readonly sent: Message[] = [];
   readonly closes: (readonly [code: number, reason: string])[] = [];

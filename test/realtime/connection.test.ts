@@ -665,7 +665,7 @@ test("without a change stream, table changes are rejected with the reason, and e
   await client.join("realtime:y");
   client.say("realtime:y", "broadcast", { type: "broadcast", event: "hi", payload: {} });
   expect((await hears.binary.count(1))[0]!.toString()).toContain("hi");
-  // More at once than may be unread by a client, which reads it, however.
+  // The messages are more than a client may leave unread, but it reads them.
   const messages = Array.from({ length: 10 }, () => ({
     topic: "y",
     event: "much",

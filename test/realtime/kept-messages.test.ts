@@ -124,7 +124,7 @@ test("a private channel replays the newest messages of its topic since a time, i
   const replayed = async (replay: object, count: number) => {
     const heard = await hearing(client, "room:1", { replay });
     await heard.count(count);
-    // What is sent after the replay is the next message.
+    // A message that is sent after the replay is the next one.
     await owner.query("select realtime.send('{\"n\": \"last\"}', 'said', 'room:1')");
     const messages = await heard.count(count + 1);
     await owner.query("delete from realtime.messages where payload ->> 'n' = 'last'");

@@ -28,7 +28,7 @@ async function open(): Promise<RawClient> {
   return client.opened();
 }
 
-/** With bindings of tables that do not exist, and a request of that size. */
+/** Joins with bindings of tables that do not exist, in a request of that size. */
 function joinWith(client: RawClient, topic: string, kibibytes: number) {
   const table = "x".repeat((kibibytes * KIB) / 2);
   return client.join(topic, { postgres_changes: [{ event: "*", schema: "public", table }] });

@@ -5,7 +5,7 @@ import { until } from "../until.ts";
 
 const log = { warn: () => {}, error: () => {} };
 
-/** Two gateways, connected by a stream whose delay the test controls. */
+/** Returns two gateways, connected by a stream whose delay the test controls. */
 function connected() {
   const heard: [GatewayMessage, string | null][] = [];
   const sent: string[] = [];

@@ -57,7 +57,7 @@ export async function openRealtimeFixture(
 // biome-ignore lint/suspicious/noExplicitAny: the client calls rows of unknown tables any.
 export type Client = SupabaseClient<any, any, any>;
 
-/** As an application creates it, optionally with an access token. */
+/** Creates a client like an application, optionally with an access token. */
 export function makeClient(
   url: string,
   accessToken: (() => Promise<string>) | null = null,

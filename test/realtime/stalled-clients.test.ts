@@ -4,7 +4,7 @@ import { until } from "../until.ts";
 import { RawClient } from "./raw-client.ts";
 import { openRealtimeFixture } from "./service.ts";
 
-// Without the slot that keeps the last two minutes for subscribers who come back.
+// The service has no slot that keeps the last two minutes for subscribers who come back.
 const fixture = useFixture(() => openRealtimeFixture(undefined, { REALTIME_SLOT: "never" }));
 
 const CHANGES = [{ event: "*", schema: "public", table: "news" }];

@@ -123,7 +123,7 @@ describe("while the memory for bodies is used up", () => {
     await once(socket, "connect");
   };
   beforeAll(async () => {
-    // What an answered request took is given back a moment after its client has read the answer, and may be in the way of an occupant.
+    // The memory of an answered request is released a moment after its client has read the answer, and may be in the way of an occupant.
     await until(async () => {
       await occupy();
       await sleep(20);

@@ -1,7 +1,7 @@
 import type { Claims } from "./table/client.ts";
 
 export const [ANN, BOB] = ["41", "42"] as const;
-/** Of each role, with and without an account. */
+/** Callers of each role, with and without an account. */
 export const CALLERS: readonly Claims[] = [
   { role: "anon" },
   { role: "authenticated", sub: ANN },

@@ -21,7 +21,7 @@ const client = useFixture(() => openClient(service.url, { connections: 40 }));
 const elsewhere = useFixture(() => openClient(other.url, { connections: 40 }));
 
 const isReplay = ({ headers }: TestResponse) => headers["idempotent-replayed"] === "true";
-/** What a client takes for the answer; the rest is new each time. */
+/** The parts of a response that clients compare; the rest is new each time. */
 const answered = ({ status, headers, text }: TestResponse) => {
   const { date, "x-request-id": _id, "idempotent-replayed": _replayed, ...others } = headers;
   return { status, headers: others, text };
@@ -483,7 +483,7 @@ describe("a foreign database", () => {
     expect((await asking.ask("/notes")).body).toEqual([]);
     expect((await asking.ask("/notes", request)).status).toBe(201);
 
-    // A role that is none is the token's fault, whatever the database lacks.
+    // A role that does not exist is the token's fault, whatever the database lacks.
     const anonymous = await asking.ask("/notes", { ...request, headers: newOrder().headers, as: { role: "postgres" } });
     expect(anonymous.status).toBe(401);
     asking.close();

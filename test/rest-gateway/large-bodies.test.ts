@@ -24,7 +24,7 @@ function post(path: string, type: string, body: Buffer, onSent: () => void): Pro
   return promise;
 }
 
-/** How often another client is answered between the end of a body and its answer. */
+/** Returns the number of answers to another client between the end of a body and its answer. */
 async function answersMeanwhile(path: string, type: string, body: Buffer): Promise<number> {
   let isSent = false;
   let isAnswered = false;

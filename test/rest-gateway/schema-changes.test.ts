@@ -73,7 +73,7 @@ test("no row is created if the links of a new row need a column that was renamed
   expect([status, (await owner.query("select owner from parcels")).rows]).toEqual([503, []]);
 });
 
-/** What was answered to the request, sent again and again, while the table was altered, besides what it should be. */
+/** Sends the request again and again while the table is altered, and returns the answers that are wrong. */
 async function faultsWhile({ path, ...sent }: Request, changes: readonly string[]): Promise<string[]> {
   const { owner, ask } = resources;
   const faults = new Set<string>();

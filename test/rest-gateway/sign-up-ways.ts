@@ -72,7 +72,7 @@ export type SignUpResponse = {
   readonly accessToken: string | null;
 };
 
-/** A way to create an account, and what settings depend on. */
+/** A way to create an account, and the properties that settings depend on. */
 export type SignUpWay = {
   readonly send: (request: SignUpRequest) => Promise<SignUpResponse>;
   /** Administrators and servers create accounts whatever the settings of sign-ups are. */

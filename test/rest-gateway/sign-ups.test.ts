@@ -22,7 +22,7 @@ const OPEN: NodeJS.ProcessEnv = {
 const STRICT_FAULT = "Ab3456789";
 const service = { apikey: SERVICE_KEY, Authorization: `Bearer ${SERVICE_KEY}` };
 
-/** Of a user who was there before. */
+/** The token of a user who was there before. */
 let token: string;
 
 const gateways = useFixture(() => openFederatedGateways(OPEN));
@@ -44,9 +44,9 @@ beforeAll(async () => {
 type Outcome = {
   readonly status: number;
   readonly isCreated: boolean;
-  /** Whether the address of the account counts as proved; null without one. */
+  /** True if the address of the account counts as proved; null without one. */
   readonly isProved: boolean | null;
-  /** Those of the access token in the response. */
+  /** The claims of the access token in the response. */
   readonly claims: Readonly<Record<string, unknown>> | null;
 };
 
@@ -55,7 +55,7 @@ const IS_PROVED = `
   select verified_email is not null or phone_confirmed_at is not null as "isProved" from auth.users where user_id > $1
   order by user_id desc limit 1`;
 
-/** What a way does at a gateway, and what remains of it. */
+/** Signs up at a gateway, and returns the response with the account that it leaves. */
 async function tryWay(url: string, way: SignUpWay, sent: Partial<SignUpRequest> = {}): Promise<Outcome> {
   const { owner } = gateways;
   const count = async () => (await owner.query<{ n: number }>(COUNT)).rows[0]!.n;
@@ -69,7 +69,7 @@ async function tryWay(url: string, way: SignUpWay, sent: Partial<SignUpRequest> 
 }
 const readClaims = (accessToken: string) => JSON.parse(Buffer.from(accessToken.split(".")[1]!, "base64url").toString());
 
-/** Another gateway on the same database, while `use` runs. */
+/** Runs `use` with another gateway on the same database. */
 async function withSettings<T>(settings: NodeJS.ProcessEnv, use: (url: string) => Promise<T>): Promise<T> {
   const base = {
     RATE_LIMIT: "6000",
@@ -92,7 +92,7 @@ const WAYS = Object.entries(SIGN_UP_WAYS);
 const isRefused = ({ status, isCreated }: Outcome) => status >= 400 && status < 500 && !isCreated;
 const isDone = ({ status, isCreated }: Outcome) => status < 400 && isCreated;
 
-/** What each way does with a setting; the names of the ways for which `expected` does not hold. */
+/** Tries each way with a setting, and returns those for which `expected` does not hold. */
 async function exceptions(
   settings: NodeJS.ProcessEnv,
   expected: (way: SignUpWay, outcome: Outcome) => boolean,
@@ -109,7 +109,7 @@ async function exceptions(
 }
 
 /**
- * For each setting that decides about new accounts: what follows from the properties of a way. Whatever a setting does
+ * The outcomes of each setting that decides about new accounts, by the properties of a way. A way that a setting does
  * not concern creates a user as without it.
  */
 const RULES: Readonly<
@@ -292,7 +292,7 @@ describe("the list of ways to create users", () => {
   });
 });
 
-/** Where each setting applies. A new one needs a row, and tests for every interface that it concerns. */
+/** The ways to which each setting applies. A new one needs a row, and tests for every interface that it concerns. */
 const SETTINGS_BY_RULE: Readonly<Record<string, string>> = {
   signUps: "all of SIGN_UPS, SIGNED_IN and SILENT",
   passwordPolicy: "all with a password; changes of one: test/rest-gateway/sign-in/password-changes.test.ts",

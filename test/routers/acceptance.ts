@@ -18,11 +18,11 @@ const PASSWORD = "Tangerine-Boat-7";
 
 type TestedRouter = {
   readonly start: (postgres: PostgresSocketAddress) => Promise<Router>;
-  /** How many sessions requests share, if the router limits them. */
+  /** The number of sessions that requests share, if the router limits them. */
   readonly sessions?: number;
 };
 
-/** What clients of all interfaces do through a router, and requests beside the same ones without it. */
+/** Tests the requests of clients of all interfaces through a router, beside the same ones without it. */
 export function testThrough(name: string, { start, sessions }: TestedRouter): void {
   describe(`through ${name}`, () => {
     const clusterUrl = urlOf("postgres", "postgres");
@@ -196,7 +196,7 @@ function testClients(limit: number | undefined): void {
 const MOST = propertyRuns(1_000);
 const MOST_OF_TABLES = Math.round(MOST ** 3 / 1_000 ** 2);
 const CONTENT_AREAS = COMPARED_AREAS.filter(({ database }) => database === "content");
-// The plans that Postgres makes depend on what its session did before.
+// The plans that Postgres makes depend on the earlier statements of its session.
 const TABLE_AREAS = PLAIN_TABLE_AREAS.filter(({ name }) => name !== "table-execution-plans");
 
 /** It tells operators of the router. */

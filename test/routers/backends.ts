@@ -4,9 +4,9 @@ import { MessageSplitter, makeInt32, makeQuery, makeStartup, typeOf } from "./me
 
 const PROTOCOL_VERSION = 3 << 16;
 const CANCEL_REQUEST = (1234 << 16) | 5678;
-/** Enough for tests that hold transactions open on all connections of two services. */
+/** These suffice for tests that hold transactions open on all connections of two services. */
 const MAX_BACKENDS = 40;
-/** At least this many, so that each statement gets another one. */
+/** The pool has at least this many, so that each statement gets another one. */
 const MIN_BACKENDS = 3;
 
 export type Login = { readonly user: string; readonly database: string };

@@ -116,7 +116,7 @@ class Client {
   /** A cancel request that must not hit the next client's statement. */
   #cancelling: Promise<void> | null = null;
   #status = "I";
-  /** Whether to skip messages until Sync, because of an error. */
+  /** True if messages are skipped until Sync, because of an error. */
   #isSkipping = false;
 
   constructor(socket: Socket, router: Router) {
@@ -274,7 +274,7 @@ class Client {
     else this.#socket.destroy();
   }
 
-  /** What the client left open is rolled back. */
+  /** Removes the client's backend, which rolls back an open transaction. */
   #leave(): void {
     this.#router.clients.delete(this.#id);
     if (this.#backend) this.#pool!.remove(this.#backend);

@@ -5,7 +5,7 @@ import { PGBOUNCER, startPgBouncer } from "./pgbouncer.ts";
 
 // Debian's package, which .ci/run installs.
 describe.runIf(existsSync(PGBOUNCER))("requests", () => {
-  // With few sessions, so that they are shared in earnest.
+  // Few sessions are sure to be shared.
   const sessions = 4;
   testThrough("PgBouncer in transaction mode", {
     start: (postgres) => startPgBouncer(postgres, { poolSize: sessions }),

@@ -13,7 +13,7 @@ export const PGBOUNCER = "/usr/sbin/pgbouncer";
 
 const USERS = ["authenticator", "postgres"];
 
-/** Whether statements stay prepared through it: the one of Debian 12 forgets them. */
+/** True if statements stay prepared through it: the one of Debian 12 forgets them. */
 export function keepsStatements(): boolean {
   const version = execFileSync(PGBOUNCER, ["--version"], { encoding: "utf8" });
   const [, major = "0", minor = "0"] = /PgBouncer (\d+)\.(\d+)/.exec(version)!;
@@ -22,7 +22,7 @@ export function keepsStatements(): boolean {
 
 type PgBouncerOptions = { readonly poolSize?: number; readonly poolMode?: "transaction" | "statement" };
 
-/** With the configuration of `deploy/`, for all databases of the server. */
+/** Starts PgBouncer with the configuration of `deploy/`, for all databases of the server. */
 export async function startPgBouncer(
   postgres: PostgresSocketAddress,
   { poolSize = 10, poolMode = "transaction" }: PgBouncerOptions = {},

@@ -44,7 +44,7 @@ describe.runIf(existsSync(PGPOOL))("requests", () => {
         transactionMode,
       });
 
-    /** What reads on many sessions saw; pgpool chooses a server per session. */
+    /** Returns the values that reads on many sessions saw; pgpool chooses a server per session. */
     async function readOften(transactionMode: TransactionMode): Promise<Set<string>> {
       const seen = new Set<string>();
       for (let round = 0; round < 5; round++) {

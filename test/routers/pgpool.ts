@@ -12,7 +12,7 @@ export const PGPOOL = "/usr/sbin/pgpool";
 /** Each serves one client at a time. */
 const CHILDREN = 90;
 
-/** With one server, or with a primary and its replicas between which pgpool distributes reads. */
+/** Starts pgpool with one server, or with a primary and its replicas between which it distributes reads. */
 export async function startPgpool(...servers: readonly PostgresSocketAddress[]): Promise<Router> {
   const folder = await mkdtemp(join(tmpdir(), "pgpool-"));
   await chmod(folder, 0o755);

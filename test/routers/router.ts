@@ -5,9 +5,9 @@ import { startPgpool } from "./pgpool.ts";
 
 /** A program between the service and Postgres. */
 export type Router = {
-  /** On the loopback address, for any role and database of the server. */
+  /** The port on the loopback address, for any role and database of the server. */
   readonly port: number;
-  /** What an operator has to set for it. */
+  /** The settings that an operator needs for it. */
   readonly settings: Readonly<Record<string, string>>;
   close(): Promise<void>;
 };

@@ -24,7 +24,7 @@ export function settingsOf(urls: DatabaseUrls): NodeJS.ProcessEnv {
   return { DATABASE_URL: urls.url, OWNER_DATABASE_URL: urls.ownerUrl };
 }
 
-/** The owner's connections too where ROUTER_OWNER is set, except for what requires a session. */
+/** Leads the owner's connections through the router too if ROUTER_OWNER is set, except those that require a session. */
 export function settingsThrough({ port, settings }: RunningRouter, { url, ownerUrl }: DatabaseUrls): NodeJS.ProcessEnv {
   const owner = process.env.ROUTER_OWNER ? urlThrough(port, ownerUrl) : ownerUrl;
   return {

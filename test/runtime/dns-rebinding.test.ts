@@ -17,7 +17,7 @@ import { openRebindingResolver } from "./rebinding-resolver.ts";
 
 const HOST = "rebind.example";
 const PUBLIC = "1.1.1.1";
-/** What an attacker's name points to after the check. */
+/** An attacker's name resolves to this after the check. */
 const LOOPBACK = "127.0.0.1";
 
 let server: Server;
@@ -55,7 +55,7 @@ beforeEach(() => {
 });
 
 type Requester = AsyncDisposable & {
-  /** Whether it was answered. */
+  /** Resolves with true if it was answered. */
   send(): Promise<boolean>;
 };
 
@@ -63,7 +63,7 @@ const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 const quiet = { warn: () => {}, info: () => {} };
 const withoutEnd = async () => {};
 
-/** Whoever connects to addresses that users or providers name. */
+/** The requesters that connect to addresses which users or providers name. */
 const REQUESTERS: Readonly<Record<string, () => Requester>> = {
   "a webhook": () => {
     const sender = makeWebhookSender({ network: "public" });

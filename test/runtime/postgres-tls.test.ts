@@ -33,7 +33,7 @@ beforeAll(async () => {
   login = await authority.sign("certified");
   const server = await authority.sign("localhost");
   await chownTo(await chooseAccount(), server.key);
-  // Without TLS nobody is let in but through the socket, and one login shows a certificate.
+  // Connections without TLS are refused, except through the socket, and one login shows a certificate.
   const rules = join(folder, "rules");
   await writeFile(rules, "local all all trust\nhostssl all certified all cert\nhostssl all all all scram-sha-256\n");
   port = await freePort();
@@ -61,7 +61,7 @@ afterAll(() => cluster.stop());
 const urlOf = (parameters: Record<string, string>, { host = "localhost", user = "postgres:secret" } = {}) =>
   `postgresql://${user}@${host}:${port}/postgres?${new URLSearchParams(parameters)}`;
 
-/** As the service begins. */
+/** Connects like the service when it starts. */
 async function reach(url: string, ownerUrl = url) {
   const { config } = readConfig({ DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: "x".repeat(32) });
   return startPostgres(

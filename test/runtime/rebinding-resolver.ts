@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { syncBuiltinESMExports } from "node:module";
 import { Socket, type TcpSocketConnectOpts } from "node:net";
 
-/** A DNS server whose answer for a name changes after the first query, and what this process does with it. */
+/** A DNS server whose answer for a name changes after the first query, and the lookups and connections of this process. */
 export type RebindingResolver = AsyncDisposable & {
   /** The names that were queried, since the last reset. */
   readonly queried: readonly string[];
@@ -83,7 +83,7 @@ export async function openRebindingResolver(first: string, next: string): Promis
     callbackResolver.resolve4(name, (error, found) => (error ? done(error) : done(null, toAddresses(found))));
   Object.assign(dnsPromises, { lookup });
   Object.assign(dns, { lookup: lookupByCallback });
-  // Between the lookup of a connection and the connection itself, where a router would translate addresses.
+  // The address changes between the lookup of a connection and the connection itself, where a router would translate it.
   const translate: (this: Socket, ...args: unknown[]) => unknown = function (...args) {
     const options = (Array.isArray(args[0]) ? args[0][0] : args[0]) as TcpSocketConnectOpts;
     if (options.host?.endsWith(".example")) {

@@ -15,7 +15,7 @@ import { serveSchema } from "./served.ts";
 
 /** Tables that are compared at the same time. */
 const AT_ONCE = 4;
-/** Of a schema with more tables, a share is compared. */
+/** A share of the tables is compared if a schema has more. */
 const MANY_TABLES = 40;
 
 /** The tests of one schema: each interface returns the same as SQL. */
@@ -23,7 +23,7 @@ export function compareWithSql(schema: PublicSchema): void {
   describe(schema.title, () => {
     const served = useFixture(() => serveSchema(schema));
     let shapes: Promise<GraphQLShapes> | null = null;
-    /** Once, since a large schema takes long to read, and the tests change only rows and triggers. */
+    /** Reads the shapes once, since a large schema takes long to read, and the tests change only rows and triggers. */
     const readShapesOnce = (findings = new Findings()) => {
       shapes ??= readShapes(served, findings);
       return shapes;
@@ -69,7 +69,7 @@ export function compareWithSql(schema: PublicSchema): void {
       expect(Math.min(table, resource, graphql)).toBeGreaterThan(crawledTables().length / 2);
     });
 
-    // Last: what functions change over GraphQL stays.
+    // This is the last test: the changes of functions over GraphQL stay.
     test("has functions that return the same over HTTP as in SQL", async () => {
       const findings = new Findings();
       await crawlFunctions(served, await readShapesOnce(), findings);

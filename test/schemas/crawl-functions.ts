@@ -16,14 +16,14 @@ import { normalName } from "./normal-name.ts";
 import { quoted, sampleOf } from "./rows.ts";
 import type { Answer, Served } from "./served.ts";
 
-/** Whatever a function has to say of arguments that mean nothing: a value, or the SQLSTATE of its refusal. */
+/** The result of a function for arguments that mean nothing: a value, or the SQLSTATE of its refusal. */
 type Outcome = { readonly rows: Json } | { readonly code: string };
 
 const PLAIN: ReadonlySet<string> = new Set(["text", "character varying", "boolean", "smallint", "integer", "uuid"]);
 
 /**
- * Each function with arguments of its types: what SQL says is what /rest/v1/rpc and GraphQL say. A function that says another
- * thing each time, as of the clock, is held to whether it succeeds.
+ * Calls each function with arguments of its types: /rest/v1/rpc and GraphQL return the same as SQL. A function that returns another
+ * result each time, as of the clock, is only compared by its success.
  */
 export async function crawlFunctions(served: Served, { schema }: GraphQLShapes, findings: Findings): Promise<void> {
   for (const routine of served.routines) {
@@ -46,7 +46,7 @@ export async function crawlFunctions(served: Served, { schema }: GraphQLShapes, 
     }
 
     function compare(where: "table" | "graphql", result: Outcome): void {
-      // GraphQL has codes of its own, and forms of its own for what is not one plain value.
+      // GraphQL has codes of its own, and forms of its own for all but one plain value.
       const isSame = isSteady && (where === "table" || (!("code" in result) && PLAIN.has(routine.returns)));
       const isRight = isSame ? same(expected) === same(result) : "code" in expected === "code" in result;
       findings.note(where, subject, "call", isRight, same(expected), same(result));
@@ -61,7 +61,7 @@ function namesOf({ arguments: list }: Routine): string {
     .join();
 }
 
-/** Text for all of them: Postgres reads it as what the argument is. */
+/** Returns text for all of them: Postgres reads it as a value of the argument's type. */
 function sampleFor({ type, labels }: Argument, position: number): string | null {
   if (labels) return labels[0] ?? null;
   if (type.endsWith("[]")) {
@@ -98,7 +98,7 @@ async function callByTable(
   const body = `{${members.join(", ")}}`;
   const headers = { "Content-Type": "application/json", "Content-Profile": schema, Prefer: "tx=rollback" };
   const { status, json } = await ask(`/rest/v1/rpc/${encodeURIComponent(name)}`, { method: "POST", headers, body });
-  // Of several that these names may mean none is called: 300.
+  // If the names match several functions, none is called: 300.
   if (status >= 300) return { code: isRecord(json) ? String(json.code) : String(status) };
   return { rows: returns === "void" ? "" : sorted(json) };
 }

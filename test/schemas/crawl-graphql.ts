@@ -25,13 +25,13 @@ import type { Served } from "./served.ts";
 
 type Field = GraphQLField<unknown, unknown>;
 
-/** What a table is in the schema of the role. */
+/** A table in the schema of the role. */
 type Shape = {
   readonly table: Table;
   readonly list: Field;
   readonly isConnection: boolean;
   readonly type: GraphQLObjectType;
-  /** Of the columns that are fields, what they are called. */
+  /** The fields of the columns that have one. */
   readonly fields: ReadonlyMap<string, Field>;
 };
 
@@ -49,7 +49,7 @@ export async function readShapes(served: Served, findings: Findings): Promise<Gr
       ? [{ list, type, isConnection }]
       : [];
   });
-  // Of several lists that a table may be, it is the one with the most of its columns, and no list is two tables.
+  // A table takes the list with the most of its columns, if several may be its own, and no two tables share a list.
   const possible = served.tables.flatMap((table) =>
     lists
       .filter(({ list }) => isNamedFor(list.name, table.name))
@@ -117,7 +117,7 @@ function columnsOf({ fields }: Shape): string {
   );
 }
 
-/** All that is below a field, as a selection. */
+/** Returns all that is below a field, as a selection. */
 export function leavesOf(type: unknown): string {
   if (!isObjectType(type)) return "";
   const leaves = Object.values(type.getFields()).map(({ name, type }) => `${name}${leavesOf(getNamedType(type))}`);
@@ -329,7 +329,7 @@ function nodeOf(connection: GraphQLObjectType): unknown {
   return isObjectType(edges) ? getNamedType(edges.getFields().node!.type) : null;
 }
 
-/** A column's own field, by the name in camelCase; what leads to another table is a relation. */
+/** Returns a column's own field, by the name in camelCase; a field that leads to another table is a relation. */
 function fieldsOf(table: Table, type: GraphQLObjectType): ReadonlyMap<string, Field> {
   const fields = Object.values(type.getFields());
   const isValue = ({ type: result, args }: Field) => {

@@ -67,7 +67,7 @@ export function endTable(schema: string): string {
   return `create table ${quoted(schema)}.${END} (id bigint generated always as identity primary key)`;
 }
 
-/** Whether changes of its rows can be published. */
+/** True if changes of its rows can be published. */
 export function isTold({ kind, isPartition, isLogged }: Table): boolean {
   return (kind === "r" || kind === "p") && !isPartition && isLogged;
 }
@@ -80,7 +80,7 @@ export async function loggedRows({ sql }: Served, table: Table): Promise<readonl
   );
 }
 
-/** One insert and one update of each published table, told with the row as SQL has it. */
+/** Makes one insert and one update of each published table, and compares the messages with the rows in SQL. */
 export async function crawlRealtime(served: Served, findings: Findings): Promise<void> {
   const { owner, tables } = served;
   const stored = tables.filter(isTold);

@@ -31,7 +31,7 @@ export async function crawlResourceInterface(served: Served, table: Table, findi
         const { name, baseType } = column;
         const subject = `${table.name}.${name}`;
         const value = await someValue(served, table, column);
-        // Of a list: those that contain the value.
+        // A filter on a list finds the rows whose list contains the value.
         if (value !== null && !baseType.endsWith("[]")) {
           const expected = await sql(`select t.* from ${qualified(table)} as t where ${quoted(name)} = $1`, [value]);
           const told = await list(`${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
@@ -121,7 +121,7 @@ export function addressOf({ name }: Pick<Table, "name">): string {
   return `/api/v1/${encodeURIComponent(name.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase())}`;
 }
 
-/** As it stands in an address; null for a row without one. */
+/** Returns the key of a row in an address; null for a row without one. */
 export function keyOf({ primaryKey }: Table, row: Json): string | null {
   if (primaryKey.length === 0 || !isRecord(row)) return null;
   const values = primaryKey.map((name) => textOf(row[name]));
@@ -136,7 +136,7 @@ function literal(value: Json | undefined): string {
   return `'${textOf(value).replaceAll("'", "''")}'`;
 }
 
-/** Of a row, or of the rows that a query chooses. */
+/** True if the link leads to a row, or to rows that a query chooses. */
 function isOf(href: string, collection: string): boolean {
   return href.startsWith(`${collection}/`) || href.startsWith(`${collection}?`);
 }

@@ -96,7 +96,7 @@ function operand(value: Json | undefined): string {
   return `eq.${encodeURIComponent(typeof value === "string" ? value : canonical(value))}`;
 }
 
-/** Quoted where it would be read as something else. */
+/** Quotes a name that would be read as something else. */
 function nameInQuery(name: string): string {
   return encodeURIComponent(
     /^[a-z_][a-z0-9_]*$/i.test(name) && !RESERVED.has(name) ? name : `"${name.replaceAll('"', '\\"')}"`,

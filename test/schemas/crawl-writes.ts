@@ -16,7 +16,7 @@ import type { Served } from "./served.ts";
 
 type Row = { readonly [name: string]: Json };
 
-/** So that nothing but what is sent changes a row. */
+/** Disables triggers, so that nothing but what is sent changes a row. */
 export async function disableTriggers({ owner, tables }: Served): Promise<void> {
   const stored = tables.filter(({ kind }) => kind === "r" || kind === "p");
   await owner.query(stored.map((table) => `alter table ${qualified(table)} disable trigger user`).join("; "));
@@ -59,7 +59,7 @@ async function sendToTable({ ask }: Served, table: Table, row: Row): Promise<{ s
   return ask(`/rest/v1/${encodeURIComponent(table.name)}?${filters.join("&")}`, { method: "PATCH", headers, body });
 }
 
-/** As it came, whole: what nobody may write is left out there. */
+/** Sends the row back unchanged: it lacks the columns that nobody may write. */
 async function sendToResource({ ask }: Served, table: Table, row: Row): Promise<{ status: number; text: string }> {
   const address = `${addressOf(table)}/${keyOf(table, row)}`;
   const { text } = await ask(address);

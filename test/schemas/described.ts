@@ -2,9 +2,9 @@ import type pg from "pg";
 
 export type Column = {
   readonly name: string;
-  /** As Postgres spells it, without a length: `character varying`. */
+  /** The name that Postgres gives it, without a length: `character varying`. */
   readonly type: string;
-  /** Of a domain, what it is made of. */
+  /** The type that a domain is based on. */
   readonly baseType: string;
   readonly length: number | null;
   readonly precision: number | null;
@@ -34,7 +34,7 @@ export type Table = {
   /** r, p, v, m as in pg_class. */
   readonly kind: string;
   readonly isPartition: boolean;
-  /** Whether Postgres's log has its changes. */
+  /** True if Postgres's log has its changes. */
   readonly isLogged: boolean;
   readonly columns: readonly Column[];
   readonly primaryKey: readonly string[];
@@ -106,7 +106,7 @@ const ROUTINES = `
     and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = pg_proc.oid and deptype = 'e')
   order by proname, pg_proc.oid`;
 
-/** What the catalogue of Postgres says of a schema, read by no code of the service. */
+/** Reads a schema from the catalogue of Postgres, without code of the service. */
 export async function describeTables(client: pg.ClientBase, schema: string): Promise<Table[]> {
   return (await client.query<Table>(TABLES, [schema])).rows;
 }

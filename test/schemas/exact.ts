@@ -1,4 +1,4 @@
-/** What JSON says, with numbers as they are written: two texts of one number differ where their digits do. */
+/** A value of JSON, with numbers as they are written: two texts of one number differ where their digits do. */
 export type Json = null | boolean | string | WrittenNumber | readonly Json[] | { readonly [name: string]: Json };
 
 export class WrittenNumber {
@@ -16,7 +16,7 @@ export function parseJson(text: string): Json {
   return parse(text, (_key, value, { source }) => (typeof value === "number" ? new WrittenNumber(source) : value));
 }
 
-/** One text for one value: keys in their order, numbers without zeros that say nothing. */
+/** Returns one text for one value: keys in their order, numbers without zeros that say nothing. */
 export function canonical(value: Json | undefined): string {
   if (value === undefined) return "missing";
   if (value instanceof WrittenNumber) return plainNumber(value.text);

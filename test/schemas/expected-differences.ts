@@ -5,7 +5,7 @@ type Expected = {
   covers(difference: Difference): boolean;
 };
 
-/** What is otherwise than in SQL on purpose. Everything else that differs is a fault. */
+/** The intended differences from SQL. All others are faults. */
 const EXPECTED: readonly Expected[] = [
   {
     reason: "`sort` separates names by commas, so a column with one in its name is not sorted by at /api/v1",

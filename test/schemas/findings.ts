@@ -12,7 +12,7 @@ export type Difference = {
   readonly got: string;
 };
 
-/** How many things were compared, and what differs. */
+/** The number of comparisons, and their differences. */
 export class Findings {
   readonly differences: Difference[] = [];
   readonly #counts = new Map<Interface, number>();

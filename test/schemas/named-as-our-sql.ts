@@ -10,7 +10,7 @@ const SYSTEM_COLUMNS = ["tableoid", "xmin", "xmax", "cmin", "cmax", "ctid"];
 const TABLES = 16;
 
 /**
- * Tables, columns, functions and types named as the aliases of our SQL, and as the words of it that Postgres reserves. What reads the alias
+ * Tables, columns, functions and types named as the aliases of our SQL, and as the words of it that Postgres reserves. A query that reads the alias
  * where it means the row, or the column where it means the alias, returns something else than SQL.
  */
 export const NAMED_AS_OUR_SQL: PublicSchema = {
@@ -58,7 +58,7 @@ function statementsFor(columnNames: readonly string[], tableNames: readonly stri
           at % 9 === 7 ? `public.${quoted(kind)}` : at % 9 === 6 ? "jsonb" : at % 9 === 5 ? "text[]" : "text";
         return `${quoted(column)} ${type}`;
       });
-      // The name of the table, and what Grafast makes of it.
+      // The name of the table, and those that Grafast makes of it.
       const own = [name, `__${name}__`, `__${name}_2`]
         .filter((each) => /^\w+$/.test(name) && !columns.includes(each))
         .map((each) => `${quoted(each)} text`);

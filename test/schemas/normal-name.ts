@@ -1,4 +1,4 @@
-/** What is left of a name in any spelling: `author_id` and `authorId` are one. */
+/** Returns the same text for all spellings of a name: `author_id` and `authorId` are one. */
 export function normalName(name: string): string {
   return name
     .replaceAll("ß", "ss")

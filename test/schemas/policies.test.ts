@@ -11,7 +11,7 @@ import { PUBLIC_SCHEMAS, type PublicSchema, schemaOf } from "./public-schemas.ts
 import { qualified, quoted } from "./rows.ts";
 import { type Caller, type Served, serveSchema } from "./served.ts";
 
-/** Those that a policy may hide. */
+/** Returns the number of rows, including those that a policy may hide. */
 async function rowsOfAll({ owner, tables }: Served): Promise<number> {
   let count = 0;
   for (const table of tables) count += (await owner.query(`select from ${qualified(table)}`)).rowCount ?? 0;
@@ -24,7 +24,7 @@ async function rowsOf({ sql, tables }: Served): Promise<number> {
   return count;
 }
 
-/** Every row is changed by the owner, and told of as it may be read. */
+/** The owner changes every row, and each caller receives the changes of rows that it may read. */
 async function compareChanges(served: Served, findings: Findings): Promise<void> {
   const { owner, tables } = served;
   const stored = tables.filter((table) => isTold(table) && table.primaryKey.length > 0);

@@ -5,13 +5,13 @@ import pg from "pg";
 
 export type PublicSchema = {
   readonly title: string;
-  /** Of the schema in Postgres. */
+  /** The name of the schema in Postgres. */
   readonly name: string;
-  /** Whom the crawler asks as. */
+  /** The role that the crawler asks as. */
   readonly role: string;
   /** Roles that are made for it, and that everything is granted to as well. */
   readonly ownRoles?: readonly string[];
-  /** As the owner of an empty database. */
+  /** Loads it into an empty database as the owner. */
   load(ownerUrl: string): Promise<void>;
   /** Rows that no generator would think of, before those that are generated. */
   readonly rows?: string;

@@ -1,11 +1,11 @@
 import type { ForeignKey, Table } from "./described.ts";
 import { qualified, quoted } from "./rows.ts";
 
-/** What a foreign key makes of a table, seen from that table `t`, to another one `o`. */
+/** The relation by a foreign key, seen from a table `t`, to another one `o`. */
 export type Relation = {
   readonly kind: { readonly arrow: "->" | "<-" | "<->"; readonly from?: string };
   readonly target: Table;
-  /** How /rest/v1 calls it: the table, and the constraint, junction or column that tells it from others to that table. */
+  /** The name in /rest/v1: the table, and the constraint, junction or column that tells it from others to that table. */
   readonly embedding: readonly [table: string, hint?: string];
   /** The condition on `t` and `o`. */
   readonly join: string;
@@ -21,7 +21,7 @@ export function forward(tables: readonly Table[], table: Table): Relation[] {
   return table.foreignKeys.flatMap((key) => {
     const target = tables.find(({ name }) => name === key.target);
     const join = matching(key, "t", "o");
-    // Of a table that refers to itself the constraint says no direction: the column, in the table's place, does.
+    // The constraint of a table that refers to itself has no direction: the column, in the table's place, has one.
     const isSelf = target === table;
     if (!target || (isSelf && key.columns.length > 1)) return [];
     const embedding: Relation["embedding"] = isSelf ? [key.columns[0]!] : [target.name, key.name];

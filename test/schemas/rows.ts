@@ -14,7 +14,7 @@ export async function fillTables(client: pg.ClientBase, tables: readonly Table[]
   await client.query("set session_replication_role = replica");
   const pending = tables.filter(({ kind, isPartition }) => (kind === "r" || kind === "p") && !isPartition);
   for (const table of pending) rows.set(table.name, await readRows(client, table));
-  // Parents first; a table of a cycle has its turn when nothing else is left, and refers to nothing then.
+  // Parents come first; a table of a cycle has its turn when nothing else is left, and refers to nothing then.
   const left = new Set(pending);
   while (left.size > 0) {
     const isReady = ({ name, foreignKeys }: Table) =>
@@ -25,7 +25,7 @@ export async function fillTables(client: pg.ClientBase, tables: readonly Table[]
   }
   for (const table of pending.filter(({ name }) => rows.get(name)!.length === 0)) await fill(table);
   await client.query("set session_replication_role = origin");
-  // What is inserted later takes numbers that no row has.
+  // Rows that are inserted later take numbers that no row has.
   await client.query(
     `select setval(oid::regclass, 1000) from pg_class where relkind = 'S' and relnamespace = $1::regnamespace`,
     [quoted(tables[0]?.schema ?? "public")],
@@ -42,7 +42,7 @@ export async function fillTables(client: pg.ClientBase, tables: readonly Table[]
   }
 }
 
-/** Whether one more row of a table that `fillTables` filled could be made. The session runs no triggers. */
+/** Returns whether one more row of a table that `fillTables` filled could be made. The session runs no triggers. */
 export async function insertOneMore(
   client: pg.ClientBase,
   table: Table,
@@ -114,7 +114,7 @@ function makeRow(table: Table, rows: ReadonlyMap<string, readonly Row[]>, number
   return row;
 }
 
-/** Whether the columns of the key lead to a row now, or to nothing where that is allowed. */
+/** Makes the columns of the key refer to a row, or to nothing where that is allowed; false if neither is possible. */
 function refer(
   table: Table,
   { columns, targetColumns }: ForeignKey,
@@ -226,7 +226,7 @@ export function sampleOf(type: string, n: number, { length, precision, scale }: 
   }
 }
 
-/** With signs that mean something in an address, in JSON or in a filter, where there is room. */
+/** Returns a text with signs that mean something in an address, in JSON or in a filter, where there is room. */
 function textOf(n: number, length: number | null): string {
   const long = n % 2 === 0 ? `text ${n}` : `é ${n}, "(a.b)" %&+`;
   if (length === null || long.length <= length) return long;

@@ -15,7 +15,7 @@ export type Served = {
   readonly schema: PublicSchema;
   readonly database: TestDatabase;
   readonly service: Service;
-  /** As the superuser who owns everything. */
+  /** Connects as the superuser who owns everything. */
   readonly owner: pg.Client;
   /** Partitions are no tables of their own here, and in no interface. */
   readonly tables: readonly Table[];
@@ -26,7 +26,7 @@ export type Served = {
   graphql(query: string, variables?: Readonly<Record<string, Json>>): Promise<Answer>;
   /** The rows of one statement as JSON, read in the caller's role. */
   sql(statement: string, values?: readonly unknown[]): Promise<readonly Json[]>;
-  /** Whom it is asked as. */
+  /** The caller of its requests. */
   readonly caller: Caller;
   as(caller: Caller): Served;
   close(): Promise<void>;
@@ -137,7 +137,7 @@ async function readAs(
   }
 }
 
-/** What anybody does who serves such a database: rights for the roles, and a publication of what may be told on channels. */
+/** Returns the statements of anybody who serves such a database: rights for the roles, and a publication of the tables that allow it. */
 function grantsOf({ name, ownRoles = [] }: PublicSchema, tables: readonly Table[]): string {
   const to = ["anon", "authenticated", "service_role", ...ownRoles].map(quoted).join(", ");
   const result = tables.filter(isTold);

@@ -6,7 +6,7 @@ import { useDatabase } from "../database.ts";
 import { COMPILE_CACHE, startGateway, stopped } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";
 
-/** What large packages and modules of Node are needed for; they are loaded when that is used first. */
+/** The uses of large packages and modules of Node, which load them; the start is none of these. */
 const NOT_AT_START = {
   "internal/deps/amaro/": "the stripping of types, which the compile cache keeps",
   "@dataplan/": "/graphql",
@@ -33,7 +33,7 @@ const NOT_AT_START = {
 
 const database = useDatabase();
 
-/** As of a start for which the compile cache has all modules: a slow machine may have the service load some more than the start before. */
+/** Starts until the compile cache has all modules: on a slow machine the service may load some more than at the start before. */
 async function modulesAtCachedStart(): Promise<readonly string[]> {
   const cached = new Set<string>();
   for (;;) {
@@ -47,10 +47,10 @@ async function modulesAtCachedStart(): Promise<readonly string[]> {
 /** The modules that a service has loaded while it started, by their addresses, and those of Node by their names. */
 async function modulesAtStart(): Promise<readonly string[]> {
   const file = join(tmpdir(), `modules-${process.pid}.json`);
-  // An address and not a file of TypeScript, which would load what strips types.
+  // This is an address and not a file of TypeScript, for which Node would load the stripper of types.
   const hook = `import Module, { registerHooks } from "node:module";
     import { writeFileSync } from "node:fs";
-    // Not as a variable of the environment, with which Node would keep what it loads before the service enables the cache.
+    // This is no variable of the environment, with which Node would keep what it loads before the service enables the cache.
     process.env.NODE_COMPILE_CACHE = ${JSON.stringify(COMPILE_CACHE)};
     const loaded = [];
     registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });

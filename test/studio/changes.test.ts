@@ -16,7 +16,7 @@ const SCHEMA = `create table public.notes (id bigint primary key, note text);
   grant select on public.notes to anon;
   analyze public.notes`;
 
-/** As long as a slow machine takes. */
+/** A slow machine may take any time. */
 const UNTIL_COPIED = { timeout: 0 };
 const openTab = (page: Page, name: string) => page.getByRole("tab", { name, exact: true }).click();
 

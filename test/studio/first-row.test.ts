@@ -30,7 +30,7 @@ async function openPlayground(start: () => Promise<Program>, remove: () => Promi
   };
 }
 
-/** As `npx content-service init` and `npm run dev` do. */
+/** Opens a project by `npx content-service init` and `npm run dev`. */
 async function openProject(): Promise<Playground & { readonly folder: string }> {
   const project = await makeProjectFolder();
   await project.run("init");
@@ -41,7 +41,7 @@ async function openProject(): Promise<Playground & { readonly folder: string }> 
   return { ...playground, folder };
 }
 
-/** As `npm start` does in a clone. */
+/** Opens a clone by `npm start`. */
 async function openClone(): Promise<Playground> {
   const folder = await mkdtemp(join(tmpdir(), "playground-"));
   const start = () => startReady({ DATA_DIR: folder, NODE_COMPILE_CACHE: COMPILE_CACHE }, { root: REPOSITORY });

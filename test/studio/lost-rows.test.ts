@@ -6,7 +6,7 @@ import { startArchivedService } from "../operations/admin/archived-service.ts";
 import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { describeInBrowser, openStudio, signIn } from "./studio.ts";
 
-/** As long as a slow machine takes to restore. */
+/** A slow machine may take any time to restore. */
 const UNTIL_FOUND = { timeout: 0 };
 
 describeInBrowser("lost rows on the page of changes", () => {

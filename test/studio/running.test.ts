@@ -137,7 +137,7 @@ describeInBrowser("the page of what is running", () => {
     await dialog.getByLabel("Cron").fill("61 3 * * *");
     await dialog.getByLabel("Function").selectOption("public.tidy_up");
     await dialog.getByRole("button", { name: "Save" }).click();
-    // Postgres checks it, and says what to write.
+    // Postgres checks it, and its message says how to write it.
     await dialog.getByText(/minute of a cron text/).waitFor();
     await dialog.getByLabel("Cron").fill("15 3 * * *");
     await dialog.getByRole("button", { name: "Save" }).click();

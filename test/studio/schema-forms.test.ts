@@ -20,7 +20,7 @@ async function openForm(page: Page, subject: string, item: string): Promise<void
   await dialogOf(page).waitFor();
 }
 
-/** From the form to the applied change. */
+/** Goes from the form to the applied change. */
 async function apply(page: Page, button = "Write to the current migration"): Promise<void> {
   await press(page, "Review");
   await dialogOf(page).getByText("Dry run: it succeeds").waitFor();
@@ -119,7 +119,7 @@ describeInBrowser("the forms of the schema, under npm run dev", () => {
     await editFirstRow(page);
   });
 
-  /** On the page of tables, which reads and writes rows at /rest/v1. */
+  /** Edits a row on the page of tables, which reads and writes at /rest/v1. */
   async function editFirstRow(page: Page): Promise<void> {
     await studio.sql(`with account as (insert into auth.users (email, username) values ('owner@example.org', 'owner') returning user_id)
       insert into public.notes (title, user_id) select 'first', user_id from account`);

@@ -25,7 +25,7 @@ const MORE = `
 /** The text that the page shows of an element. */
 const textOf = async (page: Page, selector: string) => (await page.locator(selector).innerText()).replace(/\s+/g, " ");
 
-/** Where the box of a table is on the screen. */
+/** Returns the place of a table's box on the screen. */
 async function boxOf(page: Page, table: string) {
   const box = await page.locator(`a[aria-label^="${table},"] .diagram-box`).boundingBox();
   return box!;

@@ -37,19 +37,19 @@ export type OpenStudio = {
   readonly browser: Browser;
   readonly service: Service;
   readonly database: TestDatabase;
-  /** What the pages have sent, in order. */
+  /** The requests of the pages, in order. */
   readonly requests: readonly SentRequest[];
-  /** As the owner of the database. */
+  /** Runs a statement as the owner of the database. */
   sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
-  /** Another page of the same browser, signed in. */
+  /** Opens another page of the same browser, signed in. */
   open(path: string, view?: Pick<StudioOptions, "width" | "scheme">): Promise<Page>;
-  /** Stops all, and fails if a page sent what is not documented, or if its console has errors. */
+  /** Stops all, and fails if a page sent an undocumented request, or if its console has errors. */
   close(): Promise<void>;
 };
 
 /** Interfaces whose paths depend on the schema, or that have a document of their own. */
 const INTERFACES = /^\/(studio|rest\/v1|graphql|realtime\/v1|auth\/v1|storage\/v1|users|api\/v\d+)(\/|$)/;
-/** Asked for to find out whether the service has accounts. */
+/** Pages request it to find out whether the service has accounts. */
 const CSRF_TOKEN = "GET /csrf-token";
 const NEEDS_NO_TOKEN = /^\/(studio(\/|$)|csrf-token$|storage\/v1\/object\/sign\/|admin\/v1\/session$)/;
 /** Browsers report each response with a status of an error, which a page may expect and show. */
@@ -122,7 +122,7 @@ export async function modulePath(page: Page, name: string): Promise<string> {
   return main!.replace("frame/main.ts", name);
 }
 
-/** With the token of an administrator where the service does not give one to whoever opens the page. */
+/** Signs in with the token of an administrator if the service does not give one to whoever opens the page. */
 export async function signIn(page: Page): Promise<void> {
   await page.locator(".frame, .sign-in").waitFor();
   if ((await page.locator(".sign-in").count()) === 0) return;
@@ -146,7 +146,7 @@ export async function readDocumentedRoutes(url: string): Promise<DocumentedRoute
   return (method, path) => routes.some((route) => route.method === method && route.pattern.test(path));
 }
 
-/** Records what pages send, and what browsers complain about. */
+/** Records the requests of pages, and the complaints of browsers. */
 class ObservedPages {
   readonly requests: SentRequest[] = [];
   readonly #complaints: string[] = [];

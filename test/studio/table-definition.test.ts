@@ -52,7 +52,7 @@ async function readTables(): Promise<readonly DescribedTable[]> {
   return ((await response.json()) as DatabaseDescription).tables;
 }
 
-/** Without sizes, usage, and what was dropped with it, which the SQL does not restore. */
+/** Leaves out sizes, usage, and objects that were dropped with it, which the SQL does not restore. */
 const contentOf = (table: DescribedTable) => ({
   ...table,
   ...{ bytes: null, estimated_rows: null, replica_identity: "default", dependents: [] },

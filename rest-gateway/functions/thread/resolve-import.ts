@@ -56,6 +56,6 @@ function applyImportMap(specifier: string, { imports }: ImportMap): string | nul
   if (longest === undefined) return null;
   const target = imports[longest]!;
   if (longest.endsWith("/")) return target + specifier.slice(longest.length);
-  // As in Deno, a package without its own entry for paths is extended by the path.
+  // A package without its own entry for paths is extended by the path, as in Deno.
   return /^(npm|jsr):/.test(target) ? target + specifier.slice(longest.length) : null;
 }

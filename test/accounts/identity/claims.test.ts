@@ -17,7 +17,7 @@ const ORGANIZATION = "9007199254740993";
 
 const opened = useFixture(openAccounts);
 beforeAll(async () => {
-  // As a DBA writes them who keeps organizations.
+  // A DBA who keeps organizations replaces the function like this.
   await opened.owner.query(`
     create or replace function auth.claims_of(user_id bigint) returns jsonb language sql stable
     begin atomic

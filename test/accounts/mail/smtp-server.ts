@@ -11,7 +11,7 @@ export type SmtpServer = {
   close(): Promise<void>;
 };
 
-/** As much of RFC 5321 as a client that sends plain mails asks for. */
+/** Starts a server with the part of RFC 5321 that a client of plain mails needs. */
 export async function startSmtpServer(): Promise<SmtpServer> {
   const received: Received[] = [];
   const sockets = new Set<Socket>();

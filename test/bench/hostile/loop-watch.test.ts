@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { LOOP_WATCH, longestHold, longestRun } from "../../../bench/hostile/loop-holds.ts";
 
 const HOLD_MS = 300;
-/** Waits without work on both sides of what holds the loop. */
+/** Waits without work before and after the work that holds the loop. */
 const PROGRAM = `
   const idle = () => new Promise((resolve) => setTimeout(resolve, 100));
   await idle();

@@ -37,7 +37,7 @@ const OBJECTS = `
     as $$ select pg_catalog.lower(value) $$;
   create server elsewhere foreign data wrapper postgres_fdw options (host 'nowhere.invalid');`;
 
-/** What the other server may lack. */
+/** Settings and clauses that the other server may lack. */
 const REPLACED = / SET COMPRESSION lz4;|SET force_parallel_mode/;
 const embedded = process.env.TEST_POSTGRES === undefined;
 

@@ -27,7 +27,7 @@ afterEach(async () => {
 });
 
 const run = (statement: string, values?: unknown[]) => owner.query(statement, values);
-/** As graphile-worker's cron does at the scheduled time. */
+/** Queues a backup like graphile-worker's cron at the scheduled time. */
 const queueBackup = () => {
   const log = { info: () => {}, error: () => {} };
   const asOwner = () => Promise.reject(new Error("Only its cron item is read."));

@@ -20,7 +20,7 @@ import { until } from "../../until.ts";
 const CLUSTER = join(REPOSITORY, "cluster/embedded/cluster.ts");
 const NOBODY = 65_534;
 
-/** Where a cluster has run once. */
+/** The folder of a cluster that has run once. */
 let before: string;
 let root: string;
 let dataDir: string;
@@ -47,7 +47,7 @@ afterEach(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** As if a cluster had run here before: few tests are about how it is made, which takes long. */
+/** Copies a cluster that has run before: making one takes long, and few tests are about that. */
 async function haveCluster(folder = dataDir): Promise<void> {
   await promisify(execFile)("cp", ["-a", join(before, "data"), folder]);
 }
@@ -162,7 +162,7 @@ describe("startCluster", () => {
     async () => {
       await haveCluster();
       await start();
-      // By its own choice: where the modules lie it might not be let in.
+      // The process changes its user by itself: another user might not be able to load the modules.
       const look = `import { runningCluster } from ${JSON.stringify(CLUSTER)};
       process.setuid(${NOBODY});
       await runningCluster({ dataDir: ${JSON.stringify(dataDir)} }).catch(({ message }) => console.log(message));`;

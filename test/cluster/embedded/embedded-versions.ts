@@ -22,7 +22,7 @@ export function parseVersion(version: string): { readonly major: number; readonl
   return { major: Number(major), minor: Number(minor) };
 }
 
-/** Those of the versions that are newer minor releases of the same major. */
+/** Returns those of the versions that are newer minor releases of the same major. */
 export function newerMinors(version: string, published: readonly string[]): string[] {
   const { major, minor } = parseVersion(version);
   return published.filter((other) => {

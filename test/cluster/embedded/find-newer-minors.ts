@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { REPOSITORY } from "../../repository.ts";
 import { newerMinors, readEmbeddedPackages } from "./embedded-versions.ts";
 
-// Before a release: whether npm has newer minor releases of the embedded Postgres. Exit code 1: it has.
+// This checks before a release whether npm has newer minor releases of the embedded Postgres. Exit code 1: it has.
 
 for (const { name, version } of await readEmbeddedPackages()) {
   const { stdout } = await promisify(execFile)("npm", ["view", name, "versions", "--json"], { cwd: REPOSITORY });

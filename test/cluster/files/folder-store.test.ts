@@ -27,7 +27,7 @@ async function save(content: Buffer): Promise<string> {
   return draft.hash;
 }
 
-/** Of this process. */
+/** Returns the files that this process has open. */
 async function openFiles(): Promise<string[]> {
   const handles = await readdir("/proc/self/fd");
   return Promise.all(handles.map((handle) => readlink(`/proc/self/fd/${handle}`).catch(() => "")));

@@ -24,7 +24,7 @@ test.skipIf(!MAY_MOUNT)("contents and unfinished uploads leave a part of the dis
   expect(await store.isSpaceScarce()).toBe(true);
   await expect(uploads.append(id, 15 * CHUNK, megabytes(20))).rejects.toThrow(StoreFull);
   await expect(store.draft(megabytes(20), 100 * CHUNK)).rejects.toThrow(StoreFull);
-  // What was received of an upload stays, and a draft goes.
+  // The part of an upload that was received stays, and a draft is removed.
   expect((await uploads.read(id))!.bytes).toBeGreaterThanOrEqual(15 * CHUNK);
   expect(await readdir(join(disk.folder, "files", "drafts"))).toEqual([]);
   await uploads.remove(id);

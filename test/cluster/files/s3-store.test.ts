@@ -68,7 +68,7 @@ describe.each([
   ["s3rver", startForeign],
   ["/storage/v1/s3", startOwn],
 ])("%s", (_, start) => {
-  /** Of two gateways. */
+  /** Each is the store of another gateway. */
   let store: FileStore;
   let other: FileStore;
 

@@ -12,7 +12,7 @@ import { useFixture, useFolder } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 
-/** With PROPERTY_RUNS=1. */
+/** The number of moments with PROPERTY_RUNS=1. */
 const ALL_MOMENTS = 20;
 const NUMBERS = Array.from({ length: propertyRuns(ALL_MOMENTS) }, (_, index) => index + 1);
 const WRITERS = 4;
@@ -53,7 +53,7 @@ const query = async (text: string) => {
   return result.rows;
 };
 
-/** With a new base backup. */
+/** Starts an archiver with a new base backup. */
 async function archiving(work: (archiver: WalArchiver) => Promise<void>): Promise<void> {
   const log = { info: () => {}, warn: () => {}, error: () => {} };
   const archiver = new WalArchiver({
@@ -85,7 +85,7 @@ async function writeUntilMoment(): Promise<Moment> {
     await Promise.all(Array.from({ length: WRITERS }, () => writeUntil(endsAt)));
     const [{ at }] = (await query("select clock_timestamp() as at")) as [{ at: Date }];
     const [state] = await query(STATE);
-    // Dates have milliseconds, and Postgres microseconds: the moment is after what was committed, and before what follows.
+    // Dates have milliseconds, and Postgres microseconds: the moment is after the last commit, and before the next.
     const moment = { at: new Date(at.getTime() + 1), state };
     await until(async () => ((await query("select clock_timestamp() as now"))[0] as { now: Date }).now > moment.at);
     await open.query("commit; drop table public.made_late");
@@ -109,7 +109,7 @@ async function write(client: pg.ClientBase): Promise<void> {
   const [source, target] = [1 + Math.floor(Math.random() * 50), 1 + Math.floor(Math.random() * 50)];
   const amount = Math.floor(Math.random() * 100);
   await client.query("begin");
-  // In the order of their keys, so that no two writers wait for each other.
+  // The rows are locked in the order of their keys, so that no two writers wait for each other.
   await client.query("select from public.accounts where id = any($1) order by id for update", [[source, target]]);
   await client.query("update public.accounts set balance = balance - $2 where id = $1", [source, amount]);
   await client.query("update public.accounts set balance = balance + $2 where id = $1", [target, amount]);

@@ -62,7 +62,7 @@ test("an archive continues after a restart, keeps what is needed, and begins ane
   const [first] = await listArchives(folder);
   expect(first!.segments.map(({ state }) => state)).toContain("compressed");
 
-  // With a base backup that is always due, and times that are never kept.
+  // This archiver always has a base backup due, and keeps no times.
   let checked = 0;
   const check = async (archive: string) => {
     checked = (await checkWalArchive(archive, join(root, "check"))).tables;

@@ -59,7 +59,7 @@ describe("mutations have the same answers and effects, compiled and not", () => 
   });
 });
 
-/** What fails takes a number of a sequence too, and once more when Grafast repeats it. */
+/** Sets all sequences to one number: a failed insert takes a number too, and another one when Grafast repeats it. */
 async function alignSequences(owner: pg.Client, next: number): Promise<void> {
   const set =
     "select setval(format('%I.%I', schemaname, sequencename), $1) from pg_sequences where schemaname = 'public'";

@@ -167,7 +167,7 @@ class OperationWriter {
   }
 
   #arguments(args: readonly GraphQLArgument[], known: KnownCursor | null, orderBy: unknown): string[] {
-    // Together they are refused.
+    // The service refuses both together.
     const side = this.#happens(50) ? ["last", "before"] : ["first", "after"];
     return args.flatMap((argument) => {
       const { name } = argument;
@@ -234,7 +234,7 @@ class OperationWriter {
     return [...new Set(Array.from({ length: count }, () => this.#oneOf(usable)))];
   }
 
-  /** One column, of the row or of one that it is related to. */
+  /** Returns one column, of the row or of one that it is related to. */
   #oneFieldOf(type: GraphQLInputObjectType, depth: number): unknown {
     const fields = Object.values(type.getFields());
     const columns = fields.filter((each) => isEnumType(getNamedType(each.type)));
@@ -243,7 +243,7 @@ class OperationWriter {
     return { [name]: this.#inputValue(inner, depth + 1) };
   }
 
-  /** With variables as the values of some fields and items. */
+  /** Prints a value, with variables for some fields and items. */
   #literal(value: unknown, type: GraphQLInputType): string {
     if (isNonNullType(type)) return this.#literal(value, type.ofType);
     if (value === null) return "null";

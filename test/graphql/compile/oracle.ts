@@ -76,7 +76,7 @@ type ParsedAnswer = {
 /** The text of `data` as it was sent, which is the last member. */
 function splitAnswer(text: string): Answer {
   const { errors: all, data } = parseJsonExactly(text) as ParsedAnswer;
-  // Of a fragment that is spread twice, Grafast locates the field twice.
+  // If a fragment is spread twice, Grafast locates its fields twice.
   const errors = all?.map(({ locations: _, ...error }) => error);
   if (data === undefined) return { data: null, errors };
   const head = all === undefined ? `{"data":` : `{"errors":${JSON.stringify(all)},"data":`;
@@ -137,7 +137,7 @@ function withSortedGroups({ data, errors }: Answer): Answer {
 
 const FIELD_OF_MANY_ROWS = /up(?:date|sert)[A-Z]\w*s$/;
 
-/** Where several rows of one statement are invalid, its plan decides which one Postgres refuses. */
+/** Leaves out which row was refused: if several rows of one statement are invalid, its plan decides. */
 export function withoutChosenRows(errors: unknown): unknown {
   const listed = errors as readonly { readonly path?: readonly unknown[] }[] | undefined;
   return listed?.map((error) => (FIELD_OF_MANY_ROWS.test(String(error.path?.[0])) ? { path: error.path } : error));
@@ -182,7 +182,7 @@ function collectCursors(
   }
 }
 
-/** How many operations ran each way. */
+/** Returns the number of operations that ran each way. */
 export async function operationOutcomes(service: Service): Promise<Readonly<Record<string, number>>> {
   const text = await formatExposition(await service.operations.measure());
   const samples = text.matchAll(/graphql_operations_total\{way="([^"]+)"\} (\d+)/g);

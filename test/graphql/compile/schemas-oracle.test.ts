@@ -168,9 +168,9 @@ async function expectReferencesInOneStatement(services: ServicePair): Promise<vo
 type LocalSchema = {
   readonly title: string;
   readonly sql: string;
-  /** Of the operations, that are compiled: values of some types, and interfaces, are not. */
+  /** The least share of operations that are compiled: values of some types, and interfaces, are not. */
   readonly share: number;
-  /** What is compared before the generated operations. */
+  /** Comparisons that run before those of the generated operations. */
   readonly first?: (services: ServicePair) => Promise<void>;
 };
 
@@ -185,7 +185,7 @@ const LOCAL_SCHEMAS: readonly LocalSchema[] = [
     first: expectReferencesInOneStatement,
   },
 ];
-/** Of others: all, or one of them. */
+/** Schemas of other projects: all of them, or one. */
 const FOREIGN_SCHEMAS = atMost(propertyRuns(3), ["backstage", "medusa", "logto"] as const);
 const TOKENS = [null, tokenFor(1), tokenFor(1, { role: "service_role" })];
 

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { tokenFor } from "../../graphql.ts";
 
 /**
- * Tables with all that a write can meet: defaults, constraints, triggers, policies, privileges of columns, and views. Their ids are no
+ * Tables with everything that a write can meet: defaults, constraints, triggers, policies, privileges of columns, and views. Their ids are no
  * sequences: where only the result cannot be read, Grafast repeats the mutation, and a sequence then skips a number.
  */
 export const TABLES = `
@@ -84,7 +84,7 @@ export const CALLERS_OF_TABLES = [
 
 const VARYING = "array['created_at', 'updated_at', 'published_at', 'password_hash']";
 
-/** The rows of all tables, without what differs between two runs. */
+/** Returns the rows of all tables, without the values that differ between two runs. */
 export async function stateOf(owner: pg.Client): Promise<unknown> {
   const names =
     "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = 'public' order by 1";

@@ -6,7 +6,7 @@ import { Wire } from "../server/socket/wire.ts";
 
 /** None of these is the same as a number of JavaScript. */
 const NUMBERS = "[98765432109876543210, 1.50, 0.1234567890123456789, 1e400, -1E-400, 12345678901234567.5e3]";
-/** As jsonb has them. */
+/** The numbers as jsonb holds them. */
 const STORED = `('${NUMBERS}'::jsonb)`;
 
 const CREATE = "mutation ($input: CreateBigInput!) { createBig(input: $input) { id } }";
@@ -37,7 +37,7 @@ function bodyOf(query: string, variables: string): string {
   return `{"query": ${JSON.stringify(query)}, "variables": ${variables}}`;
 }
 
-/** Whether each row's column holds the numbers, digit by digit. */
+/** Returns for each row whether its column holds the numbers, digit by digit. */
 async function isStored(column: string): Promise<boolean[]> {
   const rows = await graphql.sql<{ is: boolean }>(
     `select ${column}::text = ${STORED}::text as is from public.bigs where ${column} is not null`,

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { EventGapDetector, type IssuedNumbers, makeReadIssuedNumbers } from "../../../graphql/operations/events.ts";
 import { cloneDatabase, useClient, useDatabase } from "../../database.ts";
 
-/** A count for which Postgres says what it is told to say. */
+/** Makes a count for which Postgres returns the given answers. */
 function counted(...answers: (IssuedNumbers | null | Error | Promise<IssuedNumbers>)[]) {
   return new EventGapDetector(async () => {
     const answer = answers.shift()!;

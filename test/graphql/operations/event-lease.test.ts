@@ -14,7 +14,7 @@ import { cloneDatabase, useClient, useDatabase } from "../../database.ts";
 const NO_LOG = { warn: () => {} };
 
 describe("the lease of events", () => {
-  /** What it was asked, and what it said. */
+  /** Makes a lease and a list of its queries and reports. */
   function leased(answers: (Partial<LeaseRenewal> | Error | null)[], stillWriting: () => readonly string[] = () => []) {
     const result: string[] = [];
     const ask: LeaseQueries = {
@@ -111,7 +111,7 @@ describe("Postgres", () => {
     return client;
   }
 
-  /** Another session. */
+  /** Connects another session. */
   async function another(url = database.ownerUrl): Promise<pg.Client> {
     const client = await connect(url);
     others.push(client);
@@ -150,7 +150,7 @@ describe("Postgres", () => {
       const { writers } = (await ask.awaitEvents(60))!;
       expect(writers).toHaveLength(1);
       expect(await ask.stillWriting(writers)).toEqual(writers);
-      // What it writes from now on is told, whatever it saw at its beginning.
+      // Its later writes emit events, whatever it saw at its beginning.
       await writer.query("update public.articles set title = 'Another one'");
       await writer.query("commit");
       expect(await ask.stillWriting(writers)).toEqual([]);

@@ -202,7 +202,7 @@ describe("after the listener is disconnected", () => {
       await titles(1, moment);
       expect(await created.next()).toEqual({ data: { onArticleCreated: { title: `${moment}1` } } });
       await isBack(await cut());
-      // What it asks then is answered within a moment.
+      // The queries that it sends then are answered within a moment.
       await sleep(100);
     }
   });

@@ -57,7 +57,7 @@ const database = useDatabase({ template: "empty" });
 const compiling = useFixture(() => serveGraphQL({ database, settings: SETTINGS, before: ROWS }));
 const plain = useFixture(() => serveGraphQL({ database, settings: { ...SETTINGS, GRAPHQL_COMPILE: "off" } }));
 
-/** By which ways the operations ran since. */
+/** Returns the number of operations that ran each way during the work. */
 async function waysOf(work: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {
   const before = await operationOutcomes(compiling.service);
   await work();

@@ -107,7 +107,7 @@ test("operations on a schema that is being built are accepted as on the schema o
     }),
     { numRuns: propertyRuns(10) },
   );
-  // It refuses what it cannot decide, which are few.
+  // It refuses the documents that it cannot decide, which are few.
   expect(counts.early).toBeGreaterThan(0.9 * counts.whole);
 });
 
@@ -176,7 +176,7 @@ function selectionsOf(type: GraphQLObjectType, depth: number): string[] {
   });
 }
 
-/** One text for each field of the last argument, if it is an input. */
+/** Returns one text for each field of the last argument, if it is an input. */
 function argumentTexts(given: readonly GraphQLArgument[]): string[] {
   const last = given.at(-1);
   if (!last) return [""];

@@ -40,7 +40,7 @@ function prune(text: string, ...forbidden: string[]): GraphQLSchema {
   return pruned;
 }
 
-/** On one line. */
+/** Prints a schema on one line. */
 const print = (schema: GraphQLSchema) => printSchema(schema).replace(/\s+/g, " ");
 
 describe("a schema with hidden fields", () => {

@@ -307,7 +307,7 @@ const typeComment = fc
   )
   .map(([on, text]) => [`comment on ${on} is ${text}`]);
 
-/** What is always there, and must be in every schema. */
+/** Objects that are always there, and must be in every schema. */
 export const CONTROLS = [
   "create table public.controls (id int primary key, note text)",
   "grant select, insert on public.controls to anon",

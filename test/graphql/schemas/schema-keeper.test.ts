@@ -276,7 +276,7 @@ describe("at the start", () => {
     await owner.connect();
     await owner.query(`create table public.things (id bigint primary key); grant select on public.things to anon;
       comment on table public.things is '@subscription onThingAdded on:insert'`);
-    // What the schema is made of tells of inheritance; nothing else at this start asks for that.
+    // The build of the schema reads inheritance; nothing else at this start does.
     await owner.query("begin; lock table pg_catalog.pg_inherits in access exclusive mode");
 
     const heard: Record<string, unknown>[] = [];

@@ -60,12 +60,12 @@ test("a path of 400 foreign keys does not exceed the stack", async () => {
 test("the event loop is free between the steps, none of which is a large part of the build", async () => {
   await using opened = await openPreset({ template: "empty", sql: MANY });
   let least = 1;
-  // The first one compiles what the others run, and the collector may come at any time.
+  // The first one compiles the code that the others run, and the collector may come at any time.
   for (let build = 0; build < 8 && least >= 1 / 5; build++) least = Math.min(least, await longestShare(opened.preset));
   expect(least).toBeLessThan(1 / 5);
 });
 
-/** Of the processor time that a build takes, how much goes by at most without a turn for others. */
+/** Returns the largest share of a build's processor time that passes without a turn for other work. */
 async function longestShare(preset: GraphileConfig.Preset): Promise<number> {
   const begunAt = usedProcessorTime();
   let seenAt = begunAt;

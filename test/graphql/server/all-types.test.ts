@@ -3,7 +3,7 @@ import { parseJsonExactly } from "../../../runtime/json/json-values.ts";
 import { useFixture } from "../../fixture.ts";
 import { serveGraphQL } from "../../graphql.ts";
 
-/** Of each type that a column can have, values that lose something where they are not passed on as they are. */
+/** For each type that a column can have, values that change if they are not passed on exactly. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   aclitem: ["anon=r/postgres"],
   bit: ["1"],
@@ -88,7 +88,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   xml: ["<a>b</a>"],
 };
 
-/** Of types that extensions of their names bring. */
+/** The types of extensions with the same names. */
 const OF_EXTENSIONS: Readonly<Record<string, readonly string[]>> = {
   citext: ["Ann", ""],
   cube: ["(1, 2),(3, 4.5)"],
@@ -133,7 +133,7 @@ const graphql = useFixture(() =>
   }),
 );
 
-/** Without digits, which names of GraphQL treat as ends of words. */
+/** Returns a name without digits, which names of GraphQL treat as ends of words. */
 function tableOf(type: string): string {
   return `of_${type.replace(/[\d_]/g, (sign) => (sign === "_" ? "x" : "abcdefghij"[Number(sign)]!))}`;
 }
@@ -155,7 +155,7 @@ type ObjectType = { readonly name: string; readonly fields: readonly { readonly 
 
 const SCHEMA = `{ __schema { types { name fields { name type { name ofType { name ofType { name ofType { name } } } } } } } }`;
 
-/** With all digits of numbers. */
+/** Sends a query, and keeps all digits of numbers in the answer. */
 async function ask(query: string, variables: object = {}) {
   const headers = { "Content-Type": "application/json" };
   const answer = await fetch(graphql.url, { method: "POST", headers, body: JSON.stringify({ query, variables }) });
@@ -166,7 +166,7 @@ async function ask(query: string, variables: object = {}) {
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Written by rules of GraphQL's own: Base64, fractions of seconds, UTC. */
+/** Types whose values GraphQL writes by its own rules: Base64, fractions of seconds, UTC. */
 const OTHERWISE: ReadonlySet<string> = new Set(["bytea", "time", "timestamptz"]);
 /** Some line is written by other numbers than it was given in. */
 const COMPARED: Readonly<Record<string, string>> = { line: "one.value = other.value" };

@@ -40,7 +40,7 @@ const onStandby = (text: string) => withClient(pair.standby("postgres", "postgre
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** A service that reads from the replica, with what it logs. */
+/** Opens a service that reads from the replica, with its log. */
 async function open(compile: "on" | "off", settings: NodeJS.ProcessEnv = {}) {
   const lines: Line[] = [];
   const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line)) });

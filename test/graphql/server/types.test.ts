@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { useFixture } from "../../fixture.ts";
 import { serveGraphQL } from "../../graphql.ts";
 
-/** Column: its type in SQL, what a client sends, and what it gets back where that is something else. */
+/** For each column, its type in SQL, the value that a client sends, and the value that it gets back if that is another one. */
 const COLUMNS: Readonly<Record<string, readonly [type: string, sent: unknown, told?: unknown]>> = {
   small: ["smallint", 7],
   plain: ["integer", -7],

@@ -21,7 +21,7 @@ type SentSpan = {
 
 export type CollectedSpan = Omit<SentSpan, "attributes"> & { readonly attributes: Readonly<Record<string, unknown>> };
 
-/** What collects traces: OTLP over HTTP, in JSON, at its usual path. */
+/** Starts a collector of traces: OTLP over HTTP, in JSON, at its usual path. */
 export async function startCollector() {
   const spans: CollectedSpan[] = [];
   const resources: Readonly<Record<string, unknown>>[] = [];

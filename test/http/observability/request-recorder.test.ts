@@ -243,7 +243,7 @@ function openRecorder() {
 test("plans of one shape are reported together, also when it was forgotten in between", async () => {
   const { warnings, supervisor, count, close } = openRecorder();
   const [first, second] = [{}, {}];
-  // So that it is not the rarest.
+  // These requests keep it from being the rarest.
   for (let sent = 0; sent < 2; sent++) count(first, "one");
   for (let round = 0; round < 4; round++) {
     await supervisor.reportNow();

@@ -24,7 +24,7 @@ const database = useDatabase({
 });
 const collector = useFixture(startCollector);
 
-/** Asked of a service of its own, whose spans have all arrived when it has stopped. */
+/** Returns the spans of a service of its own, which have all arrived when it has stopped. */
 async function spansOf(ask: (url: string) => Promise<unknown>, settings: NodeJS.ProcessEnv = {}) {
   collector.spans.length = 0;
   const service = await serve(database, {

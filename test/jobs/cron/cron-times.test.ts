@@ -15,15 +15,15 @@ const CLOCK_CHANGES: readonly (readonly [timeZone: string, day: string])[] = [
   ["Europe/Berlin", "2026-10-25"],
   ["America/New_York", "2026-03-08"],
   ["America/New_York", "2026-11-01"],
-  // By half an hour
+  // The clock moves by half an hour
   ["Australia/Lord_Howe", "2026-04-04"],
   ["Australia/Lord_Howe", "2026-10-03"],
-  // At midnight
+  // The clock moves at midnight
   ["America/Sao_Paulo", "2018-11-04"],
   ["America/Sao_Paulo", "2018-02-17"],
   ["Africa/Cairo", "2026-04-23"],
   ["Africa/Cairo", "2026-10-29"],
-  // At one minute past midnight
+  // The clock moves at one minute past midnight
   ["America/St_Johns", "2010-03-14"],
   ["America/St_Johns", "2010-11-07"],
 ];
@@ -63,7 +63,7 @@ const [minutes, hours, days, months, weekdays] = FIELDS.map(fieldTexts) as [
   fc.Arbitrary<string>,
   fc.Arbitrary<string>,
 ];
-/** Mostly early hours, in which clocks change. */
+/** Hours that are mostly early, in which clocks change. */
 const nightHours = fc.oneof(
   fc.integer({ min: 0, max: 4 }).map(String),
   fc.constantFrom("1-3", "0,2", "2,3", "*", "*/2", "23"),
@@ -79,7 +79,7 @@ const cronTexts = fc
   )
   .map((fields) => fields.join(" "));
 
-/** All times after one and up to another, asked for in steps as the service does. */
+/** Returns all times after one and up to another, asked for in steps as the service does. */
 function allTimes(text: { cron: string; timeZone: string }, after: Date, until: Date, stepMinutes: number): Date[] {
   const found: Date[] = [];
   for (let from = after; from < until; ) {

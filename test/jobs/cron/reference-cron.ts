@@ -74,7 +74,7 @@ function range(from: number, to: number, step: number): number[] {
   return Array.from({ length: Math.max(0, Math.floor((to - from) / step) + 1) }, (_, index) => from + index * step);
 }
 
-/** Of each zone, with the times that it was asked for before: many texts are compared over the same days. */
+/** The clock of each zone remembers the times that it has converted: many texts are compared over the same days. */
 const clocks = new Map<string, LocalClock>();
 
 function localClockOf(timeZone: string): LocalClock {

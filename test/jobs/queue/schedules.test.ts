@@ -51,7 +51,7 @@ afterEach(async () => {
     update content_service.schedule_clock set processed = default; ${FAIL}`);
 });
 
-/** For tests whose gateways process the schedules, or are killed. */
+/** Opens a database of its own for tests whose gateways process the schedules, or are killed. */
 let opened: AsyncDisposableStack;
 function useOwnDatabase(): void {
   beforeEach(async () => {
@@ -99,7 +99,7 @@ async function write({ since = minutesAgo(30), ...columns }: NewSchedule): Promi
 
 type LogLine = { readonly message: string; readonly [field: string]: unknown };
 
-/** Processes the schedules as a gateway does each minute; returns what it logs. */
+/** Processes the schedules as a gateway does each minute; returns its log. */
 async function tick(plannedAt = new Date()): Promise<LogLine[]> {
   const lines: LogLine[] = [];
   const add = (fields: object, message: string) => lines.push({ ...fields, message });
@@ -165,7 +165,7 @@ describe("times at which no gateway ran", () => {
 
   test("of the last fifteen minutes: the last one runs", async () => {
     const times = [14, 3, 2].map(minutesAgo);
-    // All in one hour, whenever the test runs.
+    // All times are in one hour, whenever the test runs.
     const cron = `${times.map((time) => time.getUTCMinutes())} * * * *`;
     await write({ cron, since: minutesAgo(15) });
     await tick();
@@ -367,7 +367,7 @@ test("the state for metrics has the last success of each schedule", async () => 
   expect(Date.now() - state.processed.getTime()).toBeLessThan(3 * MINUTE_MS);
 });
 
-/** As graphile-worker's cron does at each minute. */
+/** Queues the task like graphile-worker's cron at each minute. */
 function queueTick(): Promise<unknown> {
   const payload = JSON.stringify({ _cron: { ts: new Date().toISOString() } });
   return withClient(database.ownerUrl, (client) =>
@@ -387,7 +387,7 @@ describe("gateways of their own", () => {
     const names = Array.from({ length: 20 }, (_, index) => `note ${index}`);
     for (const name of names) await write({ name, cron: cronAt(minutesAgo(1)), arguments: { note: name } });
     await Promise.all(Array.from({ length: 8 }, () => tick()));
-    // Also where it is forgotten what was processed
+    // The same holds if the record of the last run is lost.
     await owner.query("update api.schedules set next_run_at = null");
     await tick();
     await until(isFinished);
@@ -415,7 +415,7 @@ describe("gateways of their own", () => {
     await owner.query("begin");
     await owner.query("select from content_service.schedule_clock for update");
     await queueTick();
-    // Another session: a transaction always sees the same activity.
+    // This needs another session: a transaction always sees the same activity.
     const isWaiting = (client: pg.ClientBase) =>
       client.query(
         "select from pg_stat_activity where query like '%begin_schedule_minutes%' and wait_event_type = 'Lock' and datname = $1",

@@ -90,7 +90,7 @@ const STATEMENTS: readonly string[] = [
 ];
 
 /**
- * As a role that is no superuser. Here it may also write its own rows of `cron.job`, because the functions of SQL write as their
+ * Statements of a role that is no superuser. Here it may also write its own rows of `cron.job`, because the functions of SQL write as their
  * caller.
  */
 const OF_A_USER: readonly string[] = [

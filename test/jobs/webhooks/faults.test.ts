@@ -13,11 +13,11 @@ describe("webhooks whose receiver", () => {
   let client: pg.Client;
   let receiver: Receiver;
   let service: Service;
-  /** Of each row, the number that was received last. */
+  /** The number of each row that was received last. */
   let received: Map<number, number>;
   let faults: string[];
 
-  /** With a short timeout, a change whose response is not read in time on a busy machine is sent again. */
+  /** The timeout is long: a change whose response is not read in time on a busy machine is sent again. */
   async function open(timeout = "60 seconds"): Promise<void> {
     receiver = await startReceiver();
     database = await cloneDatabase("platform");
@@ -51,7 +51,7 @@ describe("webhooks whose receiver", () => {
     by.query(`update public.orders set number = number + 1 where ${condition}`);
   const rowOf = (body: string): { id: number; number: number } => JSON.parse(body).record;
 
-  /** Accepts all, and notes what comes too early or again. */
+  /** Accepts all, and notes requests that come too early or again. */
   const accept: Receiver["respond"] = (response, { body }) => {
     const { id, number } = rowOf(body);
     const last = received.get(id) ?? 0;

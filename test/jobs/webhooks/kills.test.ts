@@ -12,7 +12,7 @@ const KEYS = 30;
 const RUNS = 200;
 /** Each starts a process, so there are fewer of them than of other runs unless all are run: one of each step. */
 const KILLS = Math.max(7, Math.round(propertyRuns(RUNS) ** 2 / RUNS));
-/** Of the kills, the share after which the lease ends by itself, not by a statement. */
+/** After one kill in so many the lease ends by itself, not by a statement. */
 const EVERY_REAL_LEASE = 25;
 
 type GatewayName = "first" | "second";
@@ -64,7 +64,7 @@ function start(name: GatewayName): Promise<Program> {
   return gateway;
 }
 
-/** What the receiver has been sent, with what must hold for each request. */
+/** Records the requests of the receiver, and checks the rules for each. */
 function makeHistory() {
   const ids = new Map<string, string>();
   const events = new Map<string, string>();
@@ -94,14 +94,14 @@ function makeHistory() {
   };
 }
 
-/** Some of the rows, each of them several times. */
+/** Changes some of the rows, each of them several times. */
 async function write(by = client): Promise<void> {
   for (let statements = 0; statements < 4; statements++) {
     await by.query("update public.orders set number = number + 1 where id % 3 = $1", [statements % 3]);
   }
 }
 
-/** The gateways that wait for a lock on the table, and what they wait with. */
+/** Returns the gateways that wait for a lock on the table. */
 async function waiting(): Promise<readonly GatewayName[]> {
   const { rows } = await client.query<{ name: GatewayName }>(`
     select distinct application_name as name from pg_stat_activity
@@ -150,7 +150,7 @@ async function untilRequest(respond: Receiver["respond"]): Promise<void> {
   receiver.respond = usual;
 }
 
-/** How a gateway is brought to the step, and killed within it; returns which one was. */
+/** Each brings a gateway to the step and kills it there; it returns which gateway. */
 const STEPS: Readonly<Record<string, () => Promise<GatewayName>>> = {
   "while it reads a page": () =>
     whileLocked(async () => {
@@ -237,7 +237,7 @@ describe(`two gateways, of which the one that sends is killed ${KILLS} times`, (
     const restarted = start(killed);
     // Another one may have taken over since: then that lease ends by itself.
     if (number % EVERY_REAL_LEASE !== 0 && killed === holder && rows[0]) {
-      // As if the time of the lease had passed; another holder keeps its own.
+      // Ends the lease early; another holder keeps its own.
       await client.query("update content_service.webhook_leases set expires_at = clock_timestamp() where holder = $1", [
         rows[0].holder,
       ]);

@@ -5,7 +5,7 @@ import { Webhook } from "standardwebhooks";
 
 export type ReceivedRequest = {
   readonly id: string;
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -13,7 +13,7 @@ export type ReceivedRequest = {
 
 type Respond = (response: ServerResponse, request: ReceivedRequest) => void;
 
-/** A receiver of webhooks that keeps what it was sent. `respond` may be replaced; at first it is 200 to everything. */
+/** Starts a receiver of webhooks that keeps their requests. `respond` may be replaced; at first it is 200 to everything. */
 export async function startReceiver() {
   const requests: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {

@@ -14,7 +14,7 @@ export const PASSWORDS = { holder: "Holder-Boat-6", stranger: "Stranger-Boat-7",
 /** Credentials of one person, as far as the person has them. */
 export type Credentials = {
   password?: string;
-  /** Of /auth and of /auth/v1: the next one replaces each. */
+  /** These are the tokens of /auth and of /auth/v1: the next one replaces each. */
   refreshToken?: string;
   sessionToken?: string;
   accessToken?: string;
@@ -127,7 +127,7 @@ export async function addCredentials(site: Site, userId: string, password: strin
   };
 }
 
-/** What would lock the owner out, or lead the address away: a second factor, and a change of address that waits for its link. */
+/** Adds a second factor, which would lock the owner out, and an address change that waits for its link and would lead the address away. */
 async function addTraps(site: Site, userId: string, credentials: Credentials): Promise<void> {
   const elsewhere = `elsewhere-${randomUUID()}@example.org`;
   const change = { method: "PUT", body: JSON.stringify({ email: elsewhere }) };
@@ -156,7 +156,7 @@ async function isCurrent({ owner }: Site, accessToken: string): Promise<boolean>
   return (await owner.query<{ is_current: boolean }>(statement, [userOfToken(accessToken), iat])).rows[0]!.is_current;
 }
 
-/** What a right password is answered with that does not sign in by itself. */
+/** The codes of responses to a right password that does not sign in by itself. */
 const NEXT_STEPS: ReadonlySet<string> = new Set(["MFA_REQUIRED", "email_not_confirmed", "phone_not_confirmed"]);
 
 const kindOf = (address: string): AddressKind => (address.includes("@") ? "email" : "phone");

@@ -158,7 +158,7 @@ export const OTHER_ROUTES: readonly string[] = [
   "POST /auth/v1/oauth/token",
   "POST /auth/v1/oauth/userinfo",
   "PUT /auth/v1/admin/oauth/clients/{client}",
-  // Operators.
+  // Operators use these.
   "DELETE /admin/v1/branches/{name}",
   "DELETE /admin/v1/queries/{name}",
   "DELETE /admin/v1/sessions",

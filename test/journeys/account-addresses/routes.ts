@@ -70,7 +70,7 @@ async function listMutations(site: Site): Promise<string[]> {
   return json.data.__schema.mutationType.fields.map(({ name }: { name: string }) => `mutation ${name}`);
 }
 
-/** What the router serves, by its source: listed above, or why it concerns no address. */
+/** The sources of the router's routes: listed above, or why they concern no address. */
 export const SERVED: Readonly<Record<string, string>> = {
   "shared.healthRoutes": "health",
   signInRoutes: "listed",
@@ -91,7 +91,7 @@ export const SERVED: Readonly<Record<string, string>> = {
   withTaskRoutes: "listed; tasks are requests of the others",
 };
 
-/** What is given to the router as routes, folders and the rest. */
+/** Returns the names in the source that are given to the router as routes, folders and the rest. */
 export async function listServed(): Promise<string[]> {
   const text = await readFile(join(REPOSITORY, "service/wiring/request-handlers.ts"), "utf8");
   const source = text.replaceAll("...acknowledged({", "").replaceAll(/\.\.\.acknowledged\w*\(/g, "...");

@@ -1,12 +1,12 @@
 import type { State, Way } from "./ways.ts";
 
-/** What the owner of the address, and those who had something to do with it before, have in the end. */
+/** The credentials and claims that the owner of the address, and those who used it before, have in the end. */
 export type Outcome = {
-  /** Whether a message was sent to the address. */
+  /** True if a message was sent to the address. */
   readonly isMailed: boolean;
-  /** What the owner signs in with. A sign-in that was opened before the proof is none. */
+  /** The credentials that the owner signs in with. A sign-in that was opened before the proof is none. */
   readonly owner: readonly string[];
-  /** What is left of the credentials that the account had before. */
+  /** The credentials of the account that still work. */
   readonly before: "all" | readonly string[];
   /** The addresses that the owner's tokens claim. */
   readonly claims: readonly string[];
@@ -29,7 +29,7 @@ const MAILED: Readonly<Record<string, readonly State[]>> = {
   moveByCode: ["none", "row"],
 };
 
-/** Without a message: a provider vouches for the address, or an administrator has the link. */
+/** The states in which the address is proved. A provider vouches for it without a message, or an administrator has the link. */
 const PROVED: Readonly<Record<string, readonly State[]>> = {
   ...MAILED,
   vouched: ["none", "row", "unconfirmed", "confirmed"],
@@ -45,13 +45,13 @@ const PROVED: Readonly<Record<string, readonly State[]>> = {
   vouchNumber: ["row", "unconfirmed", "confirmed"],
 };
 
-/** Of the sign-ups of several people nobody knows whose mail is sent again, and what /auth/v1 sends again is that of its own sign-up or account. */
+/** The states in which the password is set. Nobody knows which of several people's sign-ups is mailed again; /auth/v1 knows its own sign-up or account. */
 const RESENT: Readonly<Record<string, readonly State[]>> = { resent: ["none", "row"], resentElsewhere: ["none"] };
 
 /** The accounts with an unconfirmed number are created by an administrator, who confirms them as they are. */
 const AS_IT_IS: ReadonlySet<string> = new Set(["reappointNumber", "vouchNumber"]);
 
-/** With the proof, the owner or the administrator chooses a password. */
+/** The rules by which the owner or the administrator chooses a password with the proof. */
 const WITH_PASSWORD: ReadonlySet<string> = new Set([
   ...["signUp", "recovery", "reset", "invitation", "newLink", "ownLink"],
   ...["appoint", "reappoint", "appointNumber", "reappointNumber"],
@@ -61,7 +61,7 @@ export function isMailed({ rule }: Way, state: State): boolean {
   return MAILED[rule]?.includes(state) ?? false;
 }
 
-/** What holds after somebody who reads the messages to the address has taken a way to prove it. */
+/** Returns the outcome after somebody who reads the messages to the address has taken a way to prove it. */
 export function outcomeOfProof(way: Way, state: State): Outcome {
   const { rule } = way;
   const nothing = { isMailed: isMailed(way, state), owner: [], claims: [] };

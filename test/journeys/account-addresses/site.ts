@@ -25,23 +25,23 @@ import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import type { AddressKind } from "./ways.ts";
 
-/** Where clients reach the service, as far as they know. */
+/** The address of the service that clients know. */
 export const PUBLIC_URL = "https://service.example.org";
 const ID_TOKEN_CLIENT = "application";
 /** Costs are for attackers, not for the accounts that exist beforehand. */
 const CHEAP_HASHES = { memory: 64, passes: 1, parallelism: 1 };
 
-/** What a mailbox or a telephone has received: codes, and the token of the first link. */
+/** A message that a mailbox or a telephone has received: codes, and the token of the first link. */
 export type Message = { readonly link: string; readonly token: string; readonly code: string };
 
 /** A service with the settings of production, the providers that it knows, and the mailboxes and telephones of everybody. */
 export type Site = {
   readonly service: Service;
   readonly owner: pg.Pool;
-  /** To prepare accounts with all kinds of credentials, whatever the interfaces admit. */
+  /** Prepares accounts with all kinds of credentials, whatever the interfaces admit. */
   readonly accounts: Accounts;
   readonly openId: OpenIdProvider;
-  /** One after another, because the provider knows one user at a time. */
+  /** Signs users in one after another, because the provider knows one user at a time. */
   signInWithSaml(browser: Browser, start: string, address: string): Promise<PageView>;
   readonly forger: Forger;
   readonly adminToken: string;

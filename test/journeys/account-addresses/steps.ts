@@ -6,13 +6,13 @@ import { accountOf, ask, type Credentials, PASSWORDS } from "./holder.ts";
 import { PUBLIC_URL, type Site } from "./site.ts";
 import type { AddressKind, Way } from "./ways.ts";
 
-/** Somebody who takes a way: what was entered and received, and an account that the person has already. */
+/** Somebody who takes a way: the values that were entered and received, and an account that the person has already. */
 export type Actor = {
   readonly values: Record<string, string>;
   readonly own?: { readonly id: string; readonly email: string; readonly credentials: Credentials };
-  /** What the last sign-in has given. */
+  /** The credentials that the last sign-in has returned. */
   session: Credentials;
-  /** How each step was answered, for the message of a failure. */
+  /** The answer to each step, for the message of a failure. */
   readonly transcript: string[];
   /** Ends the waiting for messages with the test. */
   readonly signal?: AbortSignal;

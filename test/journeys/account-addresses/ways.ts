@@ -1,4 +1,4 @@
-/** What was known of the address before. A stranger holds the unconfirmed account, its owner the confirmed and the banned one. */
+/** The states of the address before. A stranger holds the unconfirmed account, its owner the confirmed and the banned one. */
 export const STATES = ["none", "row", "unconfirmed", "confirmed", "banned"] as const;
 export type State = (typeof STATES)[number];
 
@@ -60,7 +60,7 @@ SAML                     | vouched    | SAML /auth/providers/office/sign-in
 /auth/v1, ID token       | vouched    | POST /auth/v1/token?grant_type=id_token {"provider": "forge", "id_token": "{idToken}"}
 `);
 
-/** How a stranger without access to the mailbox enters the address, or takes it in an account that is the stranger's own. */
+/** Ways in which a stranger without access to the mailbox enters the address, or adds it to the stranger's own account. */
 export const CLAIMS = readWays(`
 /auth
 register                 | signUp | POST /auth/register {"name": "N", "email": "{v}", "password": "{stranger}"} > MAIL
@@ -122,7 +122,7 @@ anonymous account        | moveByCode | POST /auth/v1/signup {} > @session PUT /
 generated change         | move | @admin POST /auth/v1/admin/generate_link {"type": "email_change_new", "email": "{own}", "new_email": "{v}"} > POST /auth/v1/verify {"type": "email_change", "token_hash": "{hashed_token}"} > @admin POST /auth/v1/admin/generate_link {"type": "email_change_current", "email": "{own}", "new_email": "{v}"} > POST /auth/v1/verify {"type": "email_change", "token_hash": "{hashed_token}"}
 `);
 
-/** How an administrator vouches for an address, and sets a password. */
+/** Ways in which an administrator vouches for an address, and sets a password. */
 export const APPOINTMENTS = readWays(`
 administration
 create                   | appoint   | @admin POST /auth/v1/admin/users {"email": "{v}", "password": "{new}", "email_confirm": true}
@@ -133,7 +133,7 @@ create with a number     | appointNumber | @admin POST /auth/v1/admin/users {"ph
 change with a number     | reappointNumber | @admin PUT /auth/v1/admin/users/{uuid} {"phone_confirm": true, "password": "{new}"}
 `);
 
-/** How an account ends: nothing that it had is left, whatever its state was, and the address is free. */
+/** Ways to end an account: nothing of it is left, whatever its state was, and the address is free. */
 export const ENDINGS = readWays(`
 /users
 delete                   | end  | @admin DELETE /users/{id}
@@ -153,7 +153,7 @@ delete with a number     | end  | @admin DELETE /auth/v1/admin/users/{uuid} {}
 ban with a number        | ban  | @admin PUT /auth/v1/admin/users/{uuid} {"ban_duration": "24h"}
 `);
 
-/** What an administrator changes of an account without a word about the address: nothing is proved by it. */
+/** Changes of an account by an administrator that do not mention the address: they prove nothing. */
 export const CHANGES = readWays(`
 administration
 set a password               | password | @admin PUT /auth/v1/admin/users/{uuid} {"password": "{new}"}

@@ -30,7 +30,7 @@ type TableRules = {
   readonly policies: readonly Policy[];
 };
 
-/** Of some columns, or of all of them. */
+/** The columns of each verb, or all of them. */
 type Grant = { readonly [verb in "select" | "insert" | "update"]: readonly string[] | "all" } & {
   readonly delete: boolean;
 };

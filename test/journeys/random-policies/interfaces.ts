@@ -2,7 +2,7 @@ import { type Client, tokenOf } from "../../rest-gateway/table/client.ts";
 import type { Caller, Returning } from "./access-rules.ts";
 import { type RowWrite, toResourceRequest, toTableRequest, type Write } from "./writes.ts";
 
-/** Whether a write was accepted, or why it was not. Any other answer is a text that no verdict is equal to. */
+/** "accepted", or why a write was not. Any other answer is a text that no verdict is equal to. */
 export type Verdict = "accepted" | "not found" | "denied" | "conflict" | (string & {});
 
 const VERDICTS: Readonly<Record<string, Verdict>> = {

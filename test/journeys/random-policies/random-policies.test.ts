@@ -17,11 +17,11 @@ const SEED = Number(process.env.POLICY_SEED ?? 7);
 const tables = useFixture(() => openRandomTables({ pairs: PAIRS, seed: SEED }));
 const rest = useFixture(() => openClient(tables.service.url));
 
-/** What a write does, and the rows that it leaves. */
+/** The verdict of a write, and the rows that it leaves. */
 type Outcome = { readonly verdict: Verdict; readonly rows: string };
 type SqlOutcome = Outcome & { readonly count: number };
 
-/** A write as a caller, with what SQL does: without returned rows, and with all columns that the caller may read. */
+/** A write as a caller, with its outcome in SQL: without returned rows, and with all columns that the caller may read. */
 type Trial = {
   readonly number: number;
   readonly caller: Caller;
@@ -159,7 +159,7 @@ function withLinks({ team, thing }: Returning): Returning {
   return { team: [...new Set([...team, "id"])], thing: [...new Set([...thing, "id", "team_id"])] };
 }
 
-/** Whether the caller has the privileges for all statements. */
+/** True if the caller has the privileges for all statements. */
 function mayWriteAll(write: Write, caller: Caller, number: number): Promise<boolean> {
   return tables.asCaller(caller, async (client) => {
     try {

@@ -68,7 +68,7 @@ async function addWebhooks(table: TableName): Promise<void> {
   }
 }
 
-/** Changes the rows as the owner; what has changed. */
+/** Changes the rows as the owner, and returns the changes. */
 async function changeRows(table: TableName, number: number): Promise<Change[]> {
   const versions = async () => {
     const { rows } = await tables.owner.query(`select id, to_json(t)::text as row from public.${table}_${number} as t`);

@@ -161,7 +161,7 @@ function literal(row: Values): string {
   return `{ ${fields.join(" ")} }`;
 }
 
-/** What Postgres checks privileges for. */
+/** A column that Postgres checks the privilege for. */
 export type UsedColumn = { readonly table: TableName; readonly column: string; readonly verb: string };
 
 export function columnsUsed(write: Write): readonly UsedColumn[] {

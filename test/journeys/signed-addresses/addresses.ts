@@ -4,7 +4,7 @@ import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import type { SupabaseClient } from "@supabase/supabase-js";
 import { expect } from "vitest";
 
-/** What may have happened since an address was signed. */
+/** The events that may have happened since an address was signed. */
 export const EVENTS = [
   ...[
     "nothing",
@@ -18,14 +18,14 @@ export const EVENTS = [
 ] as const;
 export type Event = (typeof EVENTS)[number];
 
-/** Uses the address at the service; whether it does what it was signed for. */
+/** Uses the address at the service; true if it has its effect. */
 export type Use = (url: string) => Promise<boolean>;
 
 export type Signer = { readonly url: string; readonly token: string; readonly client: SupabaseClient };
 
 export type StorageAddress = {
   readonly bucket: "open" | "owned";
-  /** Whether the object is there when the address is signed. */
+  /** True if the object is there when the address is signed. */
   readonly isThere: boolean;
   sign(signer: Signer, name: string): Promise<Use>;
   /** Events that cannot happen to it, and why. */

@@ -144,7 +144,7 @@ function bind(stream: Stream) {
 
 const TABLE_ROWS = { relation: LISTS, columns: ["list"], keyPlaces: [0], deciding: new Set<string>() };
 
-/** Of a result that a filter finds, and of one that each change affects. */
+/** Opens a result that a filter finds, and one that each change affects. */
 function openWithRows() {
   const { marks, transaction } = bind(new Stream());
   const opening = marks.beginOpening(0n);

@@ -1,6 +1,6 @@
 import type { Service } from "../../../service/wiring/service.ts";
 
-/** How often live queries of the service ran after commits. It needs `ADMIN_PORT`. */
+/** Returns the number of times that live queries of the service ran after commits. It needs `ADMIN_PORT`. */
 export async function countRuns({ operations }: Pick<Service, "operations">): Promise<number> {
   const metrics = (await operations.measure()).flat() as unknown as {
     readonly name: string;

@@ -77,7 +77,7 @@ export class EventClient {
     this.events.push({ id, event, data });
     if (event === "snapshot") this.result = data;
     if (event === "change") this.result = applyJsonPatch(this.result, data as never);
-    // Of GraphQL, whose subscription has the field `live` alone.
+    // A GraphQL response, whose subscription has the field `live` alone.
     if (event === "next") this.result = (data as { data?: { live: unknown } | null }).data?.live ?? data;
     if (event !== "end") this.results.push(JSON.stringify(this.result));
   }

@@ -11,9 +11,9 @@ import { makeRandom } from "./random.ts";
 const FUNCTIONS = 2_000;
 /** They are live at the same time. */
 const BATCH = 50;
-/** So many commits later, a result that is no fresh one does not become one. */
+/** A result that is still wrong after so many commits stays so. */
 const LAST_BEAT = 300;
-/** Of those that are refused or live, and of those that are live. */
+/** The least share of live reads among those that are refused or live, and of changed ones among the live. */
 const LEAST_LIVE_SHARE = 0.4;
 const LEAST_CHANGED_SHARE = 0.2;
 
@@ -33,7 +33,7 @@ const fixture = useFixture(() => openRealtimeFixture(GROUND));
 
 type GeneratedRead = {
   readonly path: string;
-  /** SQL of what it returns now, as JSON. */
+  /** An expression of SQL for its present result, as JSON. */
   readonly fresh: string;
   readonly definitions: readonly string[];
 };
@@ -73,7 +73,7 @@ function urlOf({ path }: GeneratedRead): string {
   return `${fixture.service.url}/rest/v1/${path}`;
 }
 
-/** As the caller; null for what fails. */
+/** Returns the results of the expressions for the caller; null for those that fail. */
 async function readFresh(expressions: readonly string[]): Promise<(string | null)[]> {
   const { owner } = fixture;
   await owner.query("begin");
@@ -99,7 +99,7 @@ async function open(read: GeneratedRead): Promise<LiveRead | null> {
   }
 }
 
-/** What is still another result than a fresh one, many commits after the last change. */
+/** Returns the results that still differ from fresh ones many commits after the last change. */
 async function findStale(live: readonly LiveRead[], beats: EventClient): Promise<string[]> {
   const fresh = await readFresh(live.map((each) => each.fresh));
   const stale = () =>

@@ -1,4 +1,4 @@
-/** Tables, and what can read them without naming them in the text of a function. */
+/** Tables, and objects that read them although the text of no function names them. */
 export const GROUND = `
   create schema shelf;
   create table public.members (id int primary key, person text not null, team int not null);
@@ -67,7 +67,7 @@ export const CHANGES = [
   "insert into public.unlisted select coalesce(max(id), 0) + 1 from public.unlisted",
 ] as const;
 
-/** Of the text `who` and the number `k`. */
+/** Makes a condition of the text `who` and the number `k`. */
 type Condition = (pick: (below: number) => number) => string;
 
 const READS: readonly Condition[] = [
@@ -96,7 +96,7 @@ const HARMLESS: readonly Condition[] = [
   () => "$tag$ execute $tag$ like '%ex/*cute%'",
   () => "to_char(k, '999') <> upper(who) /* pg_stat_activity /* nested */ */",
 ];
-/** Of these the stream has no changes. */
+/** The replication stream has no changes of these. */
 const UNSTREAMED: readonly Condition[] = [
   (pick) => `(select last_value from public.counter) > ${pick(4)}`,
   () => "(select last_value::int from pg_sequences where sequencename = 'counter') > k",

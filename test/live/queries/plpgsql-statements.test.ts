@@ -5,7 +5,7 @@ import { UnrecognizedBody } from "../../../live/queries/plpgsql-tokens.ts";
 const read = (source: string) =>
   readPlpgsqlBody(source, { parameters: [{ name: "k", type: "int" }], resultType: "bool" });
 
-/** All SQL of a body. */
+/** Returns all SQL of a body. */
 function sqlOf(source: string): string[] {
   const { queries, assignments } = read(source);
   return [...queries, ...assignments.map(({ sql }) => sql)];

@@ -55,7 +55,7 @@ const headersOf = (person: string) => ({
   apikey: anonKey,
   authorization: `Bearer ${token({ sub: person, role: "authenticated" })}`,
 });
-/** Of `/rest/v1`, or the selection of a GraphQL query. */
+/** A path of `/rest/v1`, or the selection of a GraphQL query. */
 type Query = string;
 const isGraphql = (query: Query) => query.startsWith("{");
 const graphqlUrl = (document: string) => `${fixture.service.url}/graphql?query=${encodeURIComponent(document)}`;
@@ -68,7 +68,7 @@ async function readNow(query: Query, person = "ann"): Promise<string> {
   return JSON.stringify(isGraphql(query) ? body.data : body);
 }
 
-/** The client has what its caller reads. */
+/** Resolves when the client has the rows that its caller reads. */
 async function settle(path: Query, client: EventClient): Promise<void> {
   const expected = await readNow(path);
   await client.untilResultIs((result) => JSON.stringify(result) === expected);
@@ -328,7 +328,7 @@ function randomStatement(random: (below: number) => number): string {
   ][random(23)]!;
 }
 
-/** So long the queries of a step take to run again. */
+/** The queries of a step take so long to run again. */
 const RUNS_MS = 300;
 
 test("after random changes of shown, hidden and other rows each client has what its caller reads", async () => {

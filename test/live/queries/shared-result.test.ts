@@ -28,7 +28,7 @@ function makeRowsResult(running: readonly number[] = [], startedAt = performance
   return result;
 }
 
-/** Whether it does, and the text then. */
+/** Returns whether the result accepts the change, and its text afterwards. */
 function rename(result: LiveQueryResult, title = "b"): [boolean, string] {
   const change = { kind: "UPDATE", relation, old: null, new: ["1", title], index: 0 } as const;
   return [result.acceptChanges([{ xid: 11, number: 1, change }], 16n), result.current.text];

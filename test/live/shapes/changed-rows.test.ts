@@ -56,7 +56,7 @@ const SCHEMA = `
 const claims = { sub: "ann" };
 const headers = { apikey: anonKey, authorization: `Bearer ${token({ role: "authenticated", iat: 1, ...claims })}` };
 
-/** Open for all tests. London has another offset in summer, and had one in 1850. */
+/** Fixtures that are open for all tests. London has another offset in summer, and had one in 1850. */
 const fixtures = new Map<string, RealtimeFixture>();
 let fixture: RealtimeFixture;
 let owner: pg.Client;
@@ -89,7 +89,7 @@ async function follow(params: { readonly table: string; readonly where?: string 
   return shape;
 }
 
-/** As a client that begins now reads them. */
+/** Reads the rows like a client that begins now. */
 async function readRows(table: string): Promise<string[]> {
   const response = await fetch(`${fixture.service.url}/v1/shape?table=${table}&offset=-1`, { headers });
   const messages = (await response.json()) as readonly { readonly value?: Readonly<Record<string, string | null>> }[];

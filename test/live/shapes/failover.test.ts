@@ -77,7 +77,7 @@ async function untilCurrent(clients: readonly Client[]): Promise<void> {
   }
 }
 
-/** Counts up in a letter of each room, one commit after the other. What fails is repeated, as during the failover. */
+/** Counts up in a letter of each room, one commit after the other. A failed commit is repeated, as during the failover. */
 function startWriter() {
   let isStopped = false;
   let written = 0;

@@ -36,7 +36,7 @@ const MEMBERSHIPS = `
 type Random = (below: number) => number;
 const oneOf = <Item>(items: readonly Item[], random: Random): Item => items[random(items.length)]!;
 
-/** What a policy of the table may say. It reads earlier tables only, so that no policy reads itself. */
+/** Returns a condition for a policy of the table. It reads earlier tables only, so that no policy reads itself. */
 function randomCondition(table: number, random: Random): string {
   const conditions = [
     "owner = (select auth.jwt() ->> 'sub')",

@@ -20,13 +20,13 @@ export type ShapeFollower = {
   readonly shape: Shape<Row>;
   /** The rows, each as JSON, sorted. */
   rows(): string[];
-  /** Those that it was sent, also for updates, since the last call. */
+  /** Returns the rows that it was sent, also for updates, since the last call. */
   takeReceived(): string[];
-  /** How often it had to begin anew. */
+  /** Returns the number of times that it had to begin anew. */
   refetches(): number;
 };
 
-/** A service whose clients find it again after each restart, at whatever port. */
+/** A service whose clients find it again after each restart, at any port. */
 export type RestartedService = {
   readonly folder: string;
   program(): Program;
@@ -38,7 +38,7 @@ export type RestartedService = {
 
 export type RestartedFixture = RestartedService & { readonly owner: pg.Client };
 
-/** With a database of its own. */
+/** Opens the fixture on a database of its own. */
 export async function openRestartedFixture(
   schema: string,
   settings: Readonly<Record<string, string>> = {},
@@ -123,7 +123,7 @@ export function followShape(options: FollowOptions, url: () => string, signal: A
   };
 }
 
-/** All rows of a shape as its caller, as a follower has them. */
+/** Returns all rows of a shape for its caller, in the form of a follower. */
 export async function readShapeAs(
   owner: pg.Client,
   { table, where, claims }: Required<Pick<FollowOptions, "table" | "where" | "claims">>,

@@ -139,7 +139,7 @@ test("workers continue each other's shapes", async () => {
     const rows = new Map<string, string>();
     let query = "offset=-1";
     let requests = 0;
-    /** On a connection of its own, which either worker gets. */
+    /** Requests changes on a connection of its own, which either worker gets. */
     const next = async () => {
       const headers = { ...workers.headersOf({ sub: "ann" }), connection: "close" };
       const response = await fetch(`${workers.program().url}/v1/shape?table=tasks&${query}`, { headers });

@@ -49,7 +49,7 @@ const read = (position: ShapePosition, owner = ANN, number = 1) =>
 
 const toText = (rows: ReadonlyMap<string, string>) => JSON.stringify([...rows].toSorted());
 
-/** What a client does with changes, also to rows that it has from elsewhere. */
+/** Applies changes like a client, also to rows that it has from elsewhere. */
 function apply(rows: Map<string, string>, changes: readonly ShapeChange[]): void {
   for (const { before, after } of changes) {
     if (after === null) rows.delete(before![0]!);
@@ -188,7 +188,7 @@ test("what another process has deleted while it was open here is not continued",
   expect(await openFiles()).toEqual([]);
 });
 
-/** Those of this process in the folder. */
+/** Returns the open files of this process in the folder. */
 async function openFiles(): Promise<string[]> {
   const links = (await readdir("/proc/self/fd")).map((each) => readlink(join("/proc/self/fd", each)).catch(() => ""));
   return (await Promise.all(links)).filter((path) => path.startsWith(folder));

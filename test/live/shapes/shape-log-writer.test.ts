@@ -41,7 +41,7 @@ test("each write tells why it failed, and the others are done", async () => {
   await writer.close();
 });
 
-/** What a process prints that writes to a file and then ends by itself. */
+/** Returns the output of a process that writes to a file and then ends by itself. */
 async function runWriter(folder: string, before: string): Promise<string> {
   const program = `${before}
     const { ShapeLogWriter } = await import(${JSON.stringify(MODULE)});

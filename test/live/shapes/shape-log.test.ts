@@ -17,7 +17,7 @@ test("a client is sent the snapshot of what it has not read", () => {
   expect(log.snapshotSince(first)).toBeNull();
   log.accept(rowsOf("b"), 16n, [101]);
   expect(log.snapshotSince(log.position)).toBeNull();
-  // After the query was closed for some time.
+  // The query was closed for some time.
   log.accept(rowsOf("c"), 24n, []);
   log.acceptSnapshot("110:110:");
   expect(log.snapshotSince(first)).toBe("110:110:");

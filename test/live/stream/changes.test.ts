@@ -72,7 +72,7 @@ describe("a subscriber of changes", () => {
     await until(() => picky.committed.length === 1);
     expect(request).toEqual(["others", "others", "items"]);
     expect(picky.begun).toHaveLength(1);
-    // Numbers count what others want.
+    // Numbers also count the changes that only others want.
     expect(picky.changes.map(({ index }) => index)).toEqual([2, 3]);
   });
 
@@ -149,7 +149,7 @@ describe("a subscriber of changes", () => {
     );
     await until(() => record.committed.length === 1);
     expect(result).toBe(rows);
-    // Which is 60 MB long.
+    // The transaction is 60 MB long.
     expect(most - before).toBeLessThan(30_000_000);
     await followed.owner.query("truncate items");
   });
@@ -348,7 +348,7 @@ describe("the replication stream", () => {
     const changes = followed.open();
     expect(changes.state()).toEqual({ status: "idle", reason: null, position: null, history: null });
     expect(await changes.statistics()).toMatchObject({ status: "idle", followers: 0, transactions: 0, lag: null });
-    // Those of the tests before go with their connections.
+    // The slots of earlier tests end with their connections.
     await until(async () => (await followed.slots()).every(({ temporary }) => !temporary));
     await sleep(20);
     expect(changes.state().status).toBe("idle");
@@ -376,7 +376,7 @@ describe("the replication stream", () => {
     await until(async () => (await followed.slots()).length === 0);
     expect(changes.state().status).toBe("idle");
 
-    // And begins anew.
+    // The stream begins anew.
     const record = new Followed();
     await changes.follow(record).from;
     await followed.owner.query("truncate items");
@@ -472,7 +472,7 @@ describe("a database without logical replication", () => {
   });
 
   test("is refused behind a connection pooler", async () => {
-    // What PgBouncer says to whoever wants to replicate.
+    // PgBouncer sends this to clients that want to replicate.
     const answer = Buffer.from("SFATAL\0VFATAL\0C08P01\0Munsupported startup parameter: replication\0\0");
     const header = Buffer.from([0x45, 0, 0, 0, 4 + answer.length]);
     const pooler = createServer((socket) => socket.once("data", () => socket.end(Buffer.concat([header, answer]))));

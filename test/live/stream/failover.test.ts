@@ -106,7 +106,7 @@ test("a subscriber that was sent what the promoted standby never had gets one ga
   const lost = await insert(5);
   await until(hasAll(early, lost));
   const invalid = since(changes, early.committed.at(-1)!.commitLsn);
-  // It has got nothing of what is lost, and so misses nothing.
+  // It has received none of the lost changes, and so misses nothing.
   await changes.follow(late).from;
   await group.failOver("crash");
   const after = await insert(5);

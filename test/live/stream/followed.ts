@@ -21,7 +21,7 @@ export class Followed implements ChangeFollower {
   readonly messages: LogicalMessage[] = [];
   readonly gaps: ReplicationGap[] = [];
   begun: CommittedTransaction[] = [];
-  /** Slows it down. */
+  /** Runs before each change, so that tests can slow it down. */
   beforeEach: () => void | Promise<void> = () => {};
 
   wants(): boolean {
@@ -49,7 +49,7 @@ export class Followed implements ChangeFollower {
     this.gaps.push(gap);
   }
 
-  /** Of one column of new rows. */
+  /** Returns the values of one column in new rows. */
   values(column = 0): (string | null | undefined)[] {
     return this.changes.map((change) => change.new?.[column]);
   }
@@ -93,7 +93,7 @@ export function useFollowed() {
   const opened: ReplicationStream[] = [];
 
   beforeAll(async () => {
-    // What is committed is then in the part of the log that is read, and no follower that comes next gets it.
+    // Commits are then in the part of the log that has been read, and no follower that comes next gets them.
     await owner.query(`
       alter database ${pg.escapeIdentifier(database.name)} set synchronous_commit = on;
       set synchronous_commit = on`);

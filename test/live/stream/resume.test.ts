@@ -8,7 +8,7 @@ import { Followed, since, useFollowed } from "./followed.ts";
 
 const followed = useFollowed();
 
-/** Many small transactions with some big ones between them, and the numbers that they insert. */
+/** Runs many small transactions with some big ones between them, and returns the numbers that they insert. */
 async function write(count: number, alongside: (written: number) => Promise<unknown>): Promise<string[]> {
   const writer = new pg.Client({ connectionString: followed.database.ownerUrl });
   await writer.connect();

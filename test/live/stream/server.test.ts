@@ -67,7 +67,7 @@ test("when Postgres is killed amid 50,000 changes, none is lost or repeated, and
   let kills = 0;
   for (let next = 0; next < ROWS; ) {
     const size = next % 10_000 === 0 ? 5_000 : 200;
-    // Whether it was committed is what the table says.
+    // The table tells whether it was committed.
     const writing = query(`insert into items select generate_series(${next}, ${next + size - 1})`).catch(() => {});
     if (kills < 2 && next >= (kills + 1) * 18_000) {
       kills++;
@@ -111,7 +111,7 @@ test.each([
   await query("truncate items");
   await until(() => followed.committed.length === 1);
   followed.beforeEach = () => handle(stuck.promise);
-  // More than the buffers of the connection take.
+  // The buffers of the connection do not take as much.
   await query("insert into items select n, repeat('x', 10000) from generate_series(1, 4000) as n");
   await until(() => followed.changes.length > 1);
   await cluster.stop();
@@ -314,7 +314,7 @@ test("a server without a free slot is retried until it has one, and no change is
     ),
   );
   await query("insert into items values (100001)");
-  // Long enough for more attempts than Postgres may refuse to read something.
+  // The pause allows more attempts than Postgres may refuse to read something.
   await sleep(3_000);
   expect(changes.state().reason).toContain("slots");
   await query("select pg_drop_replication_slot('somebody')");

@@ -7,7 +7,7 @@ import { importsOf } from "../../rooms.ts";
 
 const FOLDER = "operations/admin-types/";
 
-/** What is left of a module when its types and comments are removed. */
+/** Returns the text of a module without its types and comments. */
 function runningCode(text: string): string {
   return stripTypeScriptTypes(text)
     .replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, "")

@@ -59,7 +59,7 @@ describe("all routes of /admin/v1 are for administrators only", () => {
       cookieWithoutCsrfToken: 403,
       cookieOfAnotherSite: 403,
     });
-    // What is refused above is refused for the caller, not for what was sent.
+    // The requests above are refused for their callers, not for their contents.
     expect([401, 403]).not.toContain(await statusOf(route, { token: operated.tokens.admin }));
   });
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 const service = useService({ database, settings: { STUDIO: "administrators" } });
 
-/** What the schema above has not. */
+/** Objects that the schema above lacks. */
 const MORE = `
   create extension btree_gist;
   create table odd.rooms (
@@ -262,7 +262,7 @@ describe("GET /admin/v1/catalog", () => {
     expect(named("touch")[0]?.definition).toContain("begin return new; end");
     expect(named("work")).toMatchObject([{ kind: "procedure", inputs: [{ name: "done", mode: "inout" }] }]);
     expect(named("total")).toMatchObject([{ kind: "aggregate", definition: null }]);
-    // Of extensions.
+    // Functions of extensions are left out.
     expect(named("hstore_to_json")).toEqual([]);
     const everywhere = await readCatalog();
     expect(everywhere.functions.some(({ schema, exposed }) => schema === "public" && exposed)).toBe(true);

@@ -44,7 +44,7 @@ export type OperatedService = {
   signIn(email: string): Promise<{ readonly cookie: string; readonly "x-csrf-token": string }>;
   /** The entries of the audit log about Studio. */
   events(): Promise<{ event: string; user_id: string | null; details: Record<string, unknown> }[]>;
-  /** Everything that was logged. */
+  /** Returns everything that was logged. */
   logged(): string;
   close(): Promise<void>;
 };

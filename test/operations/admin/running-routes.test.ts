@@ -319,7 +319,7 @@ describe("several processes", () => {
     try {
       await until(async () => (await workersOf(gateway)) === 2);
       const { processes } = await ask("/admin/v1/running");
-      // Whichever worker answers searches the requests of both.
+      // Any worker that answers searches the requests of both.
       await Promise.all(Array.from({ length: 8 }, (_, index) => ask(`/users?searched-${index}`)));
       const pathsFound = async () => (await ask("/admin/v1/requests?search=/users&status=4")).requests.length;
       for (let worker = 0; worker < 2; worker++) await until(async () => (await pathsFound()) === 8);

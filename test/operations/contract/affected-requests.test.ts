@@ -123,7 +123,7 @@ test("each request that succeeds is recorded", () => {
   expect(REQUESTS.filter((_, index) => shapes[index]!.length === 0 || shapes[index]!.includes(-1))).toEqual([]);
 });
 
-/** Made together unless all runs are made: changes that are so far from each other in the list exclude and hide none. */
+/** Changes are made together unless all runs are made: those that are so far from each other in the list exclude and hide none. */
 const GROUPS = propertyRuns(CHANGES.length);
 const CHANGES_MADE = Array.from({ length: GROUPS }, (_, group) =>
   CHANGES.filter((_, index) => index % GROUPS === group).join("; "),
@@ -145,7 +145,7 @@ describe("the recorded requests that changes break", () => {
         const { succeeded } = replayed[index]!;
         const broken = isBroken(responses[index]!, replayed[index]!);
         const callsBody = request.path === "/graphql" && JSON.stringify(request.body).includes("addTag");
-        // What functions of GraphQL do is not compared.
+        // The check does not cover the effects of GraphQL functions.
         const isWrong = refusal !== null ? succeeded || !isListed : broken && !isListed && !callsBody;
         return isWrong ? [{ request, refusal, isListed, value: replayed[index]!.value }] : [];
       });

@@ -6,7 +6,7 @@ import { withClient } from "../../../postgres/client/with-client.ts";
 import { readContractOf } from "../../../service/contract/database-contract.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
 
-/** A shop, with whatever an interface can be made of. */
+/** A shop, with objects of every kind that an interface can be made of. */
 export const SHOP = `
   create schema shop;
   grant usage on schema shop to anon, authenticated, service_role;

@@ -101,7 +101,7 @@ await supabase.from("items").update({ wrong: 1 });
 let folder: string;
 const database = useDatabase({ template: "empty" });
 beforeAll(async () => {
-  // Within the repository, where the client's package is found.
+  // The folder is in the repository, so that the client's package is found.
   folder = await mkdtemp(join(REPOSITORY, "node_modules/.client-types-"));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -226,7 +226,7 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 
 function same<A, B>(..._: Same<A, B> extends true ? [] : ["not the same"]): void {}
 `;
 
-/** What the compiler objects to in a program that uses the types. */
+/** Returns the compiler's errors in a program that uses the types. */
 async function objections(types: string, program: string): Promise<string> {
   await writeFile(join(folder, "database.types.ts"), types);
   await writeFile(join(folder, "program.ts"), program);

@@ -19,7 +19,7 @@ function newAddTag(parameters: string, result: string): string {
     grant execute on function shop.add_tag to anon, authenticated, service_role`;
 }
 
-/** In the order GraphQL, OpenAPI, table interface, types, access: `B` breaking, `D` dangerous, `C` compatible, `-` unchanged. */
+/** Letters in the order GraphQL, OpenAPI, table interface, types, access: `B` breaking, `D` dangerous, `C` compatible, `-` unchanged. */
 const CHANGES: readonly (readonly [sql: string, expected: string])[] = [
   ["comment on table shop.items is 'Items.'", "-----"],
   ["alter table shop.items add column weight int", "CCCC-"],
@@ -51,10 +51,7 @@ const CHANGES: readonly (readonly [sql: string, expected: string])[] = [
   ],
   ["alter table shop.items drop constraint items_maker_fkey", "BBBB-"],
   ["alter table shop.items add column maker2 int references shop.makers", "CCBC-"],
-  [
-    "alter table shop.items add column maker2 int references shop.makers, drop constraint items_maker_fkey",
-    "BBBB-",
-  ],
+  ["alter table shop.items add column maker2 int references shop.makers, drop constraint items_maker_fkey", "BBBB-"],
   ["alter table shop.items drop constraint items_sku", "B-B--"],
   ["alter table shop.items add constraint positive check (price >= 0)", "--D--"],
   ["alter table shop.items alter column note set default 'none'", "-----"],

@@ -31,7 +31,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   checked: true,
 };
 
-/** What clients that use everything would send: reads first, because writes are not undone. */
+/** The requests of clients that use everything: reads first, because writes are not undone. */
 export const REQUESTS: readonly RecordedRequest[] = [
   ...(["anon", "authenticated", "service_role"] as const).flatMap((role) => [
     ...ITEM.map((column) => read("tables", role, `/rest/v1/items?select=${column}&order=${column}`)),
@@ -118,13 +118,13 @@ export async function sendRequest(
   return { succeeded: response.ok && !(path === "/graphql" && "errors" in value), value };
 }
 
-/** Whether a client that worked before does not now. New fields break nobody. */
+/** True if a client that worked before does not now. New fields break nobody. */
 export function isBroken(before: RecordedResponse, after: RecordedResponse): boolean {
   if (!before.succeeded) return false;
   return !after.succeeded || !includesForm(before.value, after.value);
 }
 
-/** Whether all rows and fields are there, with values of the same JSON type or null. */
+/** True if all rows and fields are there, with values of the same JSON type or null. */
 function includesForm(before: unknown, after: unknown): boolean {
   if (before === null || after === null) return true;
   if (Array.isArray(before)) {

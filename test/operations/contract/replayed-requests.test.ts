@@ -9,7 +9,7 @@ import { serve } from "../../serve.ts";
 import { openContracts, SHOP, verdicts } from "./changed-contracts.ts";
 import { isBroken, REQUESTS, type RecordedResponse, ROWS, sendRequest } from "./recorded-clients.ts";
 
-/** What a migration may do to the shop. Not all of them are possible together. */
+/** Statements by which a migration may change the shop. Not all of them are possible together. */
 const STATEMENTS = [
   "alter table shop.items add column weight int",
   "alter table shop.makers add column weight int not null default 1",
@@ -93,7 +93,7 @@ describe("the verdict on a change", () => {
     const property = fc.asyncProperty(statements, async (chosen) => {
       const sql = chosen.join(";\n");
       const changes = await contracts.compare(sql).catch(() => null);
-      // The second statement changes what the first one has dropped.
+      // The second statement changes an object that the first one has dropped.
       fc.pre(changes !== null);
       const after = await replay(contracts.name, sql);
       const broken = REQUESTS.filter((_, index) => isBroken(recorded[index]!, after[index]!));

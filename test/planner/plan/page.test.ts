@@ -19,7 +19,7 @@ function refusal(intent: Intent, options?: FixtureOptions): Pick<ApiError, "kind
   throw new Error("It was planned");
 }
 
-/** What the rows of a page are ordered by. */
+/** Returns the columns and directions by which the rows of a page are ordered. */
 function orderOf(name: string, order: readonly OrderTerm[], options?: FixtureOptions): unknown[] {
   const { rows } = planIntent(read(name, { order, window }, { page: first }), options);
   return rows.order.map(({ value, direction }) => [value.kind === "column" && value.name, direction]);

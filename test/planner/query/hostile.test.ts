@@ -35,7 +35,7 @@ const hostile = fc
   .oneof(fc.constantFrom(...HOSTILE), fc.string({ unit: "binary", maxLength: 12 }))
   .filter((text) => /[^a-z/*]/i.test(text) && !text.includes("\0"));
 
-/** The same intent, with each hostile text in it replaced by a plain one of its own: what its statement should look like. */
+/** Returns the same intent with a plain text in place of each hostile one: its statement should look alike. */
 function tamed<T>(request: T): T {
   return JSON.parse(JSON.stringify(request), (_key, value) => {
     if (typeof value === "object" && value !== null && value.type === "Buffer") return Buffer.from(value.data);
@@ -43,7 +43,7 @@ function tamed<T>(request: T): T {
   });
 }
 
-/** A statement without what is quoted in it. */
+/** Returns a statement without its quoted texts. */
 function skeleton(text: string): string {
   return text.replace(/ E'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|"(?:[^"]|"")*"/gs, (quoted) =>
     quoted.startsWith('"') ? '"…"' : "'…'",

@@ -49,7 +49,7 @@ async function walk(intent: Paged, options?: FixtureOptions): Promise<Row[]> {
   }
 }
 
-/** In one piece, without pages. */
+/** Reads the rows in one piece, without pages. */
 async function whole(intent: Paged): Promise<Row[]> {
   return (await fixture.rows({ ...intent, selection: { ...intent.selection, ranges: [] } })) as Row[];
 }

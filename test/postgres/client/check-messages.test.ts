@@ -19,7 +19,7 @@ const ROW_DESCRIPTION = message("T", Buffer.concat([Buffer.from("\0\x01a\0"), Bu
 const ROW = message("D", "\0\x01\0\0\0\x03one");
 const COMPLETE = message("C", "SELECT 1\0");
 
-/** What a server sends that is no Postgres: at once, to the first message, and to a query. */
+/** The messages of a server that is no Postgres: at once, to the first message, and to a query. */
 type Script = { readonly start: Buffer; readonly answer: Buffer; readonly ends: boolean };
 
 const WELL_FORMED: Script = {

@@ -109,7 +109,7 @@ describe("when the connection is lost", () => {
     let gaps = 0;
     listener.onGap(() => gaps++);
     await listener.listen("news", (payload) => heard.push(payload));
-    // Perhaps also one of an earlier test, which had no name yet when that ended.
+    // One may belong to an earlier test, if it had no name yet when that ended.
     const pids = await backends();
     await owner.query("select pg_terminate_backend(pid) from unnest($1::int[]) as pid", [pids]);
     await until(() => gaps === 1);

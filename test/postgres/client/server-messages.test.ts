@@ -54,7 +54,7 @@ function readThroughOneBuffer(pieces: readonly Buffer[]): Message[] {
   return seen;
 }
 
-/** What the work returns; undefined if the server is said to have violated the protocol. Other exceptions are passed on. */
+/** Returns the result of the work; undefined if the server is said to have violated the protocol. Other exceptions are passed on. */
 function onlyViolations<Result>(work: () => Result): Result | undefined {
   try {
     return work();
@@ -238,7 +238,7 @@ describe("the fields of messages", () => {
 });
 
 describe("a malformed message", () => {
-  /** Well-formed with some bytes replaced, so that the damage is not only found at the beginning. */
+  /** Replaces some bytes of well-formed messages, so that the damage is not only found at the beginning. */
   const damaged = (whole: fc.Arbitrary<Buffer>) =>
     fc
       .tuple(whole, fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 4 }), fc.nat())

@@ -1,4 +1,4 @@
-/** Self-signed and for tests alone; it guards nothing. */
+/** A self-signed certificate for tests alone; it guards nothing. */
 export const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgZbiUu0lsGUHlOlEH
 qq/sMfwqq49Z0HIDreKSnK23g7ShRANCAASdFSJuANgyP6GfMFEfUsXGEqSfgUZV

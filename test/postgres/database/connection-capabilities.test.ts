@@ -20,7 +20,7 @@ const OF_POSTGRES = {
 
 const database = useDatabase({ template: "empty" });
 
-/** As a URL; closed after the test. */
+/** Returns the URL of a router that is closed after the test. */
 async function startUrl(start: Promise<Router>): Promise<string> {
   const router = await start;
   onTestFinished(() => router.close());

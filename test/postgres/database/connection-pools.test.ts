@@ -127,7 +127,7 @@ describe("while the database is unavailable", () => {
   });
 });
 
-/** Reads and writes without pause until told to stop, and counts what was answered. */
+/** Reads and writes without pause until it is stopped, and counts the answers. */
 function traffic(firstId: number) {
   const acknowledged: number[] = [];
   const unknown: number[] = [];

@@ -19,7 +19,7 @@ const SCHEMA = `
 `;
 
 let database: Database;
-// One link in each lane, so that every test meets the sessions that the others have used.
+// Each pool has one connection, so that every test meets the sessions that the others have used.
 const opened = useFixture(() => open(SCHEMA, { poolSize: 1 }));
 beforeAll(async () => {
   database = opened.database;
@@ -36,7 +36,7 @@ async function trust(statement: ReturnType<typeof sql>, context = anon): Promise
     const running = database.run(context, statement, { pool: "read" });
     isTrusted = database.state().pools.read.inFlight > 0;
     await running.catch(() => {});
-    // What begins a session is slow: a statement that ends sessions would not be trusted on a slow machine.
+    // The start of a session is slow: a statement that ends sessions would not be trusted on a slow machine.
     await database.run(context, PID, { pool: "read" });
   }
 }
@@ -125,7 +125,7 @@ describe("prepared statements", () => {
 
   test("have a maximum number, and the server deallocates the others", async () => {
     for (let index = 0; index < 300; index++) await database.run(anon, sql(`select ${index}`));
-    // What is evicted is closed along with the next request.
+    // An evicted statement is closed along with the next request.
     expect(await count()).toBeLessThanOrEqual(255);
     expect(await count()).toBeGreaterThan(200);
     expect(database.state().pools.write.preparedStatements).toBeLessThanOrEqual(250);

@@ -282,7 +282,7 @@ describe("the statement timeout", () => {
     await run(patient, nap(0.2));
     await expect(run(patient, nap(10), { timeoutMs: 50 })).rejects.toMatchObject(TIMEOUT);
     await run(hasty, nap(0.2), { timeoutMs: 0 });
-    // And it is over with the request.
+    // The setting ends with the request.
     expect((await run(anon, sql("select current_setting('statement_timeout')"))).rows).toEqual([["100ms"]]);
   });
 
@@ -380,7 +380,7 @@ describe("large values", () => {
       const statement = sql("select repeat($1, $2::int) as a, repeat($1, $2::int) as b", letter, String(length));
       const { rows } = await database.run(anon, statement, { pool: "read", readOnly: true, largeValues: "buffer" });
       const expected = letter.repeat(length);
-      // Compared after everything else has been read.
+      // It is compared after everything else has been read.
       return () => rows[0]!.every((value) => String(value) === expected);
     };
     const checks = await Promise.all(Array.from({ length: 400 }, (_, index) => ask(index)));

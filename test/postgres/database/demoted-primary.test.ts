@@ -75,7 +75,7 @@ async function serveDatabase(settings: NodeJS.ProcessEnv): Promise<Service> {
   return service;
 }
 
-/** Writes through a service again and again, and keeps what was answered. */
+/** Writes through a service again and again, and keeps the answers. */
 class Writer {
   readonly answers = new Set<string>();
   readonly acknowledged: string[] = [];
@@ -149,7 +149,7 @@ test("a switchover is followed, by both hosts and by a relay, and no acknowledge
   await lacksPrimary(direct);
   await pair.promoteStandby();
   await ofDirect.succeeds();
-  // What listens is started again a moment later.
+  // The work that listens starts again a moment later.
   await until(async () => (await healthOf(direct)).reason === undefined);
 
   // The relay still leads to the former primary.

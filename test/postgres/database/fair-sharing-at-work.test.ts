@@ -32,7 +32,7 @@ function occupy(context: StatementContext, text: string, readOnly = true): void 
 }
 
 let count = 0;
-/** Asked for the first time: nobody knows how long it takes. */
+/** Runs a new read: nobody knows how long it takes. */
 const newRead = (context: StatementContext, from = "") => {
   const number = String(++count);
   return opened.database.run(context, sql(`select ${number}::text as n ${from}`), { readOnly: true });
@@ -222,7 +222,7 @@ describe("a statement that was fast and is slow this time", () => {
     await trust();
     const answers = [];
     for (let round = 0; round < 20; round++) {
-      // Near the time after which they are interrupted, so that some have just ended by themselves.
+      // Some end by themselves near the time after which they are interrupted.
       for (const seconds of [0.05, 0, 0, 0.06, 0, 0, 0.075, 0, 0]) answers.push([seconds, read(seconds)] as const);
       await Promise.all(answers.map(([, answer]) => answer));
       await trust();
@@ -266,7 +266,7 @@ test("gets all write connections again when a write to it was fast", async () =>
     await opened.owner.query("begin; lock table locked in access exclusive mode");
     const writes = Array.from({ length: 2 * pool().max }, write);
     const { inFlight } = pool();
-    // Longer than anybody waits who is not remembered for it.
+    // A caller that is not remembered for slow statements waits less than this.
     await sleep(3 * LONG_MS);
     await opened.owner.query("rollback");
     await Promise.all(writes);

@@ -15,7 +15,7 @@ function claimant(claims: Partial<ShareHolder> = {}): ShareHolder {
 
 const each = (index: number, claims: Partial<ShareHolder> = {}) => claimant({ caller: `caller ${index}`, ...claims });
 
-/** How many of them may run at once. */
+/** Returns how many of them may run at once. */
 function mostOf(shares: ConnectionShares, claimantOf: (index: number) => ShareHolder): number {
   const running: ShareHolder[] = [];
   for (let index = 0; index < 100 && shares.admits(claimantOf(index)); index++) {
@@ -36,7 +36,7 @@ describe("the shares of five connections for slow reads", () => {
     ["statements that take long", 4, (index: number) => each(index)],
   ])("%s has %i", (_who, most, claimantOf) => {
     expect(mostOf(shares, claimantOf)).toBe(most);
-    // What was given back can be taken again.
+    // Shares that were given back can be taken again.
     expect(mostOf(shares, claimantOf)).toBe(most);
   });
 

@@ -9,7 +9,7 @@ import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 import { anon, PID, sql } from "./open.ts";
 
-/** What the client receives instead of a message; null is the message itself. */
+/** Returns the message that the client receives instead; null leaves it as it is. */
 type Damage = (message: Buffer) => Buffer | null;
 
 /** Damages one message of the next session that sends such a one, and ends the session then if it is to. */
@@ -17,13 +17,13 @@ type Plan = {
   readonly type: string;
   readonly damage: Damage;
   readonly ends: boolean;
-  /** Whether the session is not yet open. */
+  /** True if the session is not yet open. */
   readonly atStart?: boolean;
 };
 
 let plan: Plan | null = null;
 
-/** Splits what Postgres sends into messages and lets the plan change one. */
+/** Splits the bytes of Postgres into messages and lets the plan change one. */
 function damageMessages() {
   let isStarted = false;
   let out: Buffer[] = [];
@@ -126,7 +126,7 @@ describe("a server that", () => {
     });
     await fc.assert(
       fc.asyncProperty(damage, async ({ type, changes }) => {
-        // The end of the session is what a longer length waits for.
+        // A message with a greater length waits for the end of the session.
         plan = { type, damage: (message) => changed(message, changes), ends: true };
         await write().catch(() => {});
         plan = null;

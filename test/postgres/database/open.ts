@@ -48,5 +48,5 @@ export function sql(text: string, ...values: (string | Buffer | null)[]) {
   return { text, values };
 }
 
-/** Which session answers, to be asked as any caller. */
+/** Asks for the session that answers; any caller may run it. */
 export const PID = sql("select pg_backend_pid()::text");

@@ -238,7 +238,7 @@ describe("the service", () => {
     };
     await until(async () => (await graphql("{ servedBy }")).servedBy === "replica");
     expect(await graphql("mutation { servedAtLast }")).toEqual({ servedAtLast: "primary" });
-    // Who has just written is read for at the primary until the replica has it too.
+    // The primary serves the reads of a recent writer until the replica has the write, too.
     await until(async () => (await servedBy("/rest/v1/rpc/served_at_last")) === "replica");
     expect(await (await ask("/rest/v1/rpc/served_at_last", { method: "POST" })).json()).toBe("primary");
 

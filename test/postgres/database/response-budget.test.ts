@@ -14,7 +14,7 @@ const SCHEMA = `
 `;
 
 let database: Database;
-// One link in each lane, so that every question meets what the others have left.
+// Each pool has one connection, so that every test meets the session that the others have left.
 const opened = useFixture(() => open(SCHEMA, { poolSize: 1, maxAnswerBytes: MOST }));
 beforeAll(async () => {
   database = opened.database;
@@ -58,7 +58,7 @@ describe("the response to a read", () => {
         index % 3 === 1 ? read(cell(20 * MOST), { pool: "read" }) : read(PID, { pool: "read" }),
       );
     let request: ReturnType<typeof ask> = [];
-    // All on one link at once, so that answers stand in front of and behind what is dropped; what is not known to be fast
+    // All reads must be on one connection, so that answers stand before and after the dropped one. A read that is not known to be fast
     // goes elsewhere, and on a busy machine that is known for a moment only.
     await until(async () => {
       await read(PID);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 const nap = (mark: string, seconds = 10) => sql(`select pg_sleep(${seconds}), '${mark}' as mark`);
 
-/** Waits until a session runs what bears the mark. */
+/** Waits until a session runs a statement with the mark. */
 async function sessionOf(mark: string, except = 0, { owner } = opened): Promise<number> {
   for (;;) {
     const { rows } = await owner.query<{ pid: number }>(
@@ -31,7 +31,7 @@ async function sessionOf(mark: string, except = 0, { owner } = opened): Promise<
 
 const terminate = (pid: number) => opened.owner.query("select pg_terminate_backend($1)", [pid]);
 
-/** Stands before the server and keeps what is a CancelRequest waiting. */
+/** Stands before the server and delays each CancelRequest. */
 async function cancelsComeLate(url: string, milliseconds: number): Promise<AsyncDisposable & { readonly url: string }> {
   const place = new URL(url.replace("@/", "@localhost/"));
   const path = `${place.searchParams.get("host")}/.s.PGSQL.${place.searchParams.get("port")}`;
@@ -119,7 +119,7 @@ describe("a cancelled request", () => {
     await sessionOf("short nap");
     stop.abort(new Error("no longer needed"));
     await expect(running).rejects.toThrow("no longer needed");
-    // Sent at once it would be what the cancel hits.
+    // The cancel would hit it if it were sent at once.
     await late.run(anon, nap("next nap", 0.6));
     await late.close();
   });

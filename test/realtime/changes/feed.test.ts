@@ -15,7 +15,7 @@ test("a transaction of few rows that exceed the queue's bytes is delivered compl
   const client = new RawClient(fixture.service.url, { key: token({ role: "authenticated", sub: "ada" }) });
   await client.opened();
   await client.join("realtime:notes", { postgres_changes: [{ event: "*", schema: "public", table: "notes" }] });
-  // The role may not read the column: the queue is large, not what is sent.
+  // The role may not read the column: the queue is large, the messages are not.
   await fixture.owner.query(
     `insert into notes (id, owner, secret) select n, 'ada', repeat('x', 900000) from generate_series(1, ${ROWS}) as n`,
   );

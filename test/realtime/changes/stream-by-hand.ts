@@ -59,7 +59,7 @@ export class StreamByHand implements ReplicationStream {
     for (const message of this.underway.splice(0)) message();
   }
 
-  /** One transaction, which inserts one row. */
+  /** Commits one transaction, which inserts one row. */
   insert(commitLsn: Lsn, id: string): void {
     const transaction = { xid: Number(commitLsn), commitLsn, commitTime: new Date() };
     const columns = [{ name: "id", typeOid: 23, typeName: "int4", isIdentity: true }];
@@ -86,7 +86,7 @@ export class StreamByHand implements ReplicationStream {
     }
   }
 
-  /** As a reader does that has lost its position. */
+  /** Refuses like a reader that has lost its position. */
   refuse(reason: string): void {
     this.gap(0n, reason);
     this.#state = { ...this.#state, status: "refused", reason };

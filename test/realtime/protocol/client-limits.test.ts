@@ -11,7 +11,7 @@ const SETTINGS = {
   REALTIME_MAX_BYTES_PER_SECOND: "100000",
   REALTIME_MAX_PRESENCES_PER_SECOND: "1",
 };
-/** More than the limit, however slow the machine is. */
+/** This is beyond the limit, however slow the machine is. */
 const MANY = 100;
 const NEWS = { event: "*", schema: "public", table: "news" };
 

@@ -1,7 +1,7 @@
 import type pg from "pg";
 
 /**
- * Constraints, deferred ones too, a policy of children that reads their parent, and triggers. Ids are no sequences, since what fails
+ * Tables with constraints, deferred ones too, a policy of children that reads their parent, and triggers. Ids are no sequences, since a failed insert
  * takes a number too.
  */
 export const TABLES = `

@@ -37,7 +37,7 @@ type Step = {
 const names = fc.constantFrom("ann", "bob", "eve", "one", "much too long");
 const ids = fc.constantFrom(1, 2, 3, 4, 5, 6, 99);
 const totals = fc.constantFrom<Value>(0, 5, "12345678901234567890.125", -1, "x", 2.5);
-/** Whether Postgres reads the values of an update that changes no row depends on its plan. */
+/** The plan of an update that changes no row decides whether Postgres reads its values. */
 const changedTotals = totals.filter((value) => value !== "x");
 const notes = fc.constantFrom(null, "plain", "change", "drop", "refuse");
 
@@ -329,7 +329,7 @@ async function compare(steps: readonly Step[], role: Role, sub: number | null, c
   return expected.failed === false ? "committed" : expected.failed === null ? "failed at the commit" : "failed";
 }
 
-/** Of several rows that violate a constraint, Postgres names the one that it meets first in the table's file. */
+/** Removes the row that an error names: if several violate a constraint, Postgres names the one that it meets first in the table's file. */
 function withoutRow(answer: unknown): unknown {
   const named = /Failing row contains \([^)]*\)|(?<=Key \(id\)=)\(\d+\)(?= is still referenced)/;
   return JSON.parse(JSON.stringify(answer).replace(named, "a row"));
@@ -424,7 +424,7 @@ describe("a batch in which a request fails because of", () => {
     const before = await stateOf(batching.owner);
     const headers = authorization("authenticated", 1);
     for (let index = 0; index <= good.length; index++) {
-      // What refers to an earlier request refers to its new place.
+      // References to an earlier request follow it to its new place.
       const later = good
         .slice(index)
         .map((part) => JSON.parse(JSON.stringify(part).replace('"0#', `"${index === 0 ? 1 : 0}#`)));

@@ -59,7 +59,7 @@ const post = (name: string, authorization: string, body: RequestInit["body"]) =>
     duplex: "half",
   } as RequestInit);
 
-/** Sent in chunks, without Content-Length. */
+/** Returns a body that is sent in chunks, without Content-Length. */
 function streamOf(megabytes: number, onPiece: (piece: Uint8Array) => void = () => {}): ReadableStream {
   const piece = randomBytes(1_000_000);
   let left = megabytes;

@@ -146,7 +146,7 @@ const post = (name: string, body: object) => call(name, { method: "POST", body: 
 const linesOf = async (name: string) =>
   (await service.operations.functionLines()).filter((line) => line.function === name).map(({ text }) => text);
 
-// The first test reads what is reported before any request of a function.
+// The first test reads the report before any request of a function.
 test("what cannot be imported is named before the first request, with the command and the line that help", async () => {
   await until(async () => (await linesOf("unknown")).length >= 4 && (await linesOf("old-client")).length >= 2);
   expect(await linesOf("unknown")).toEqual([

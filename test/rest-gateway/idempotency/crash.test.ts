@@ -8,7 +8,7 @@ import { openClient, type TestResponse } from "../table/client.ts";
 import { newOrder, openShop } from "./orders.ts";
 import { openTunnel } from "./tunnel.ts";
 
-/** Survives. */
+/** The shop survives each gateway. */
 
 const shop = useFixture(openShop);
 const tunnel = useFixture(() => openTunnel(shop));
@@ -24,7 +24,7 @@ const underWay = async () => {
   return rows.map(({ pid }) => pid);
 };
 
-/** Until somebody makes one, however long it takes. */
+/** Resolves when a change is under way, however long it takes. */
 const begun = () => until(async () => (await underWay()).length > 0);
 
 /** It reaches the database through the tunnel. */
@@ -60,7 +60,7 @@ describe("a gateway that is killed", () => {
     await first;
     doomed.close();
 
-    // The server has not noticed yet, and still works on what nobody will commit.
+    // The server has not noticed yet, and still runs a statement that nobody will commit.
     expect(await underWay()).toHaveLength(1);
     const again = await client.ask("/rpc/order_slowly", request);
     expect(again).toMatchObject({ status: 200, body: 1 });

@@ -58,7 +58,7 @@ test("a change is made once with the same response for any interleaving of retri
           else await loseConnection(event.which);
         }),
       );
-      // Whoever has no answer yet asks until there is one.
+      // A client without an answer asks until it has one.
       for (const change of changes.keys()) await until(async () => (await ask(change, change % 2, null)) === 200);
 
       for (const [change, { item }] of changes.entries()) {

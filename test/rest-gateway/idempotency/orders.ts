@@ -50,7 +50,7 @@ const SCHEMA = `
 
 export type Shop = TestDatabase & {
   readonly owner: pg.Pool;
-  /** How many orders of an item there are. */
+  /** Returns the number of orders of an item. */
   ordered(item: string): Promise<number>;
 };
 

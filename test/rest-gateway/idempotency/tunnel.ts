@@ -4,13 +4,13 @@ import { openWire } from "../../postgres-wire.ts";
 export type Tunnel = AsyncDisposable & {
   /** The database as the login of requests reaches it through the tunnel. */
   readonly url: string;
-  /** From now on nobody is told that a transaction was committed: the tunnel caves in, and `then` is called. */
+  /** Hides the next commit: the tunnel drops its response and the connection, and calls `then`. */
   loseCommits(then: () => void): void;
 };
 
 const COMMITTED = "COMMIT\0";
 
-/** A way to Postgres that can be cut between what the server has done and what it says of it. */
+/** A way to Postgres that can be cut between a commit and its response. */
 export async function openTunnel({ url: databaseUrl }: Pick<TestDatabase, "url">): Promise<Tunnel> {
   let onCommit: (() => void) | null = null;
   const passes = (said: Buffer) => {

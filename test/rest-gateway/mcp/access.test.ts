@@ -7,7 +7,7 @@ const agents = useFixture(serveAgents);
 
 const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
 
-/** Unlike fetch, with any Host. */
+/** Sends a request with any Host, which fetch refuses. */
 function send(headers: Record<string, string>, { method = "POST", path = "/mcp", body = LIST } = {}) {
   return new Promise<{ status: number; challenge: string | undefined; body: string }>((resolve, reject) => {
     const options = {
@@ -126,7 +126,7 @@ test("a token of an application acts at the resource that it was issued for, wit
   expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["read_notes"]);
   expect(rowsOf(await client.callTool({ name: "read_notes", arguments: {} })).length).toBeGreaterThan(0);
   await client.close();
-  // Neither is a token passed through: the table interface refuses this one, and /mcp one for the table interface.
+  // A token is not passed through either: the table interface refuses this one, and /mcp one for the table interface.
   const table = await fetch(new URL("/rest/v1/notes?select=id", agents.service.url), { headers: bearer(mine) });
   expect(table.status).toBe(401);
   expect(await send(bearer({ ...issued, aud: agents.service.url }))).toMatchObject({ status: 401 });

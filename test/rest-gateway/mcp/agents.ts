@@ -63,7 +63,7 @@ export type AgentService = AsyncDisposable & {
   readonly service: Service;
   readonly address: URL;
   readonly owner: pg.Client;
-  /** Another service of the same database and settings. */
+  /** Starts another service of the same database and settings. */
   readonly startWorker: (options: Partial<ServiceOptions>) => Promise<Service>;
 };
 

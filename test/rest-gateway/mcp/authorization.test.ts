@@ -44,7 +44,7 @@ beforeAll(async () => {
   await until(async () => (await fetch(`${fixture.url}/rest/v1/films`, { headers })).ok);
 });
 
-/** What a program of a user keeps while it asks for access. */
+/** Keeps the state of a user's program while it asks for access. */
 class Provider implements OAuthClientProvider {
   readonly redirectUrl = CALLBACK;
   readonly clientMetadata = {
@@ -111,7 +111,7 @@ test("an agent that knows the address alone finds the authorization server, regi
   // Tokens end within seconds of it.
   let refusal: unknown = null;
   while (refusal === null) {
-    // So that the requests of the grant stay below their limit.
+    // The pause keeps the requests of the grant below their limit.
     await sleep(200);
     await agent.callTool({ name: "read_films", arguments: {} }).catch((error: unknown) => {
       refusal = error;

@@ -61,7 +61,7 @@ const PROMPTS: Readonly<Record<string, (given: Readonly<Record<string, string>>)
 };
 
 /**
- * What the protocol's own tests call by fixed names, which no database has. It replaces our tools and resources on the
+ * Serves the names that the protocol's own tests call, which no database has. It replaces our tools and resources on the
  * same server: transport, credentials, negotiation and errors are those of the service.
  */
 export const conformanceFixture: ExtendServer = (server) => {

@@ -36,7 +36,7 @@ const ROOTS = { method: "roots/list", params: {} };
 type InputRequests = Readonly<Record<string, { readonly method: string; readonly params: object }>>;
 type Round = { readonly requests: InputRequests; readonly hasState?: boolean };
 
-/** What each tool asks for, round by round. */
+/** The inputs that each tool requests, round by round. */
 const ROUNDS: Readonly<Record<string, readonly Round[]>> = {
   test_input_required_result_elicitation: [{ requests: { user_name: ask("What is your name?", "name") } }],
   test_input_required_result_sampling: [
@@ -81,7 +81,7 @@ const CAPABILITY_OF: Readonly<Record<string, string>> = {
   "roots/list": "roots",
 };
 
-/** What the client has declared with this request. */
+/** Returns the capabilities that the client has declared with this request. */
 export function capabilitiesOf({ mcpReq }: Pick<ServerContext, "mcpReq">): Readonly<Record<string, unknown>> {
   const envelope = (mcpReq.envelope ?? {}) as Readonly<Record<string, Record<string, unknown> | undefined>>;
   return envelope["io.modelcontextprotocol/clientCapabilities"] ?? {};
@@ -89,7 +89,7 @@ export function capabilitiesOf({ mcpReq }: Pick<ServerContext, "mcpReq">): Reado
 
 const sign = (text: string) => `${text}.${createHmac("sha256", "fixture").update(text).digest("hex")}`;
 
-/** What is asked of the client next; null if all has been answered. Throws for a state that was changed. */
+/** Returns the next input to request of the client; null if all has been answered. Throws for a state that was changed. */
 export function nextInput(name: string, { mcpReq }: ServerContext, invalid: (message: string) => Error): object | null {
   const rounds = ROUNDS[name]!;
   const state = mcpReq.requestState<string>();

@@ -16,7 +16,7 @@ export type Fixture = {
   drop(): Promise<void>;
 };
 
-/** A database with what fixture.sql makes, roles included. */
+/** Makes a database with the objects of fixture.sql, roles included. */
 export async function makeFixture(): Promise<Fixture> {
   const { name, ownerUrl, drop } = await cloneDatabase("empty");
   const prefix = `openapi_${randomBytes(4).toString("hex")}_`;

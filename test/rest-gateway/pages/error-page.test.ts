@@ -16,7 +16,7 @@ const service = useService({ database, settings: { REST_REQUIRE_APIKEY: "false" 
 
 type Sent = { readonly method?: string; readonly body?: string; readonly url?: string };
 
-/** Not by fetch, which says that it is a script. */
+/** Sends a request without fetch, which says that it is a script. */
 async function ask(path: string, headers: Record<string, string> = {}, sent: Sent = {}) {
   const { method = "GET", body = "", url = service.url } = sent;
   const outgoing = request(url + path, { method, headers }).end(body);
@@ -24,7 +24,7 @@ async function ask(path: string, headers: Record<string, string> = {}, sent: Sen
   return { status: response.statusCode!, headers: response.headers, text: await text(response) };
 }
 
-/** Without what differs between any two responses, and what describes the body. */
+/** Returns the headers that neither differ between any two responses nor describe the body. */
 function headersBesidesBody({ headers }: Pick<IncomingMessage, "headers">) {
   const ofBody = ["content-type", "content-length", "content-security-policy", "referrer-policy", "date"];
   return Object.entries(headers).filter(([name]) => !ofBody.includes(name));

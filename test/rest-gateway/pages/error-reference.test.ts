@@ -17,7 +17,7 @@ function codesInPrograms(): Set<string> {
   return new Set(texts.flatMap((text) => found(text).map(([, code]) => code!)));
 }
 
-/** What looks like a code in the programs and is none that a client is told. */
+/** Names in the programs that look like error codes, but are not sent to clients. */
 const OTHERS = /^((OAUTH|EAI|ADMIN)_|(USERS_ACCESS|FULL_OBJECT)$|(\w+_)?DATABASE_URL$)/;
 
 describe("the page of errors", () => {

@@ -24,7 +24,7 @@ async function startPage(url: string) {
   return { response, html: await response.text() };
 }
 
-/** By the table that they are for. */
+/** Returns the samples by the table that they are for. */
 function samplesIn(html: string): Map<string, string[]> {
   const tables = [...html.matchAll(/<details><summary>(.*?)<\/summary>(.*?)<\/details>/gs)];
   return new Map(

@@ -27,7 +27,7 @@ export type Sent = {
 export type Resources = {
   readonly service: Service;
   readonly owner: pg.Pool;
-  /** For connections with the rights of the service. */
+  /** The URL for connections with the rights of the service. */
   readonly databaseUrl: string;
   ask(path: string, sent?: Sent): Promise<TestResponse>;
   /** Makes a user in SQL; the id. */

@@ -117,7 +117,7 @@ describe("the error for a value that Postgres cannot parse names its field", () 
       "VALIDATION_ERROR",
       "untilDay",
     ]);
-    // What the function itself trips over is not what was sent.
+    // An error inside the function is not blamed on its argument.
     expect(await act("stumble", { at: "2026-02-03" })).toEqual([400, "VALIDATION_ERROR"]);
   });
 

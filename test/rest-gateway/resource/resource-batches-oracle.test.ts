@@ -56,7 +56,7 @@ const batches = fc
   readonly Operation[]
 >;
 
-/** What differs between two requests. */
+/** Removes the members that differ between any two requests. */
 function withoutTimes(body: unknown): unknown {
   if (typeof body !== "object" || body === null || !("error" in body)) return body;
   return { ...body, error: { ...(body.error as object), requestId: "", timestamp: "" } };

@@ -128,7 +128,7 @@ test("a database without accounts has no sign-in routes, which is logged once", 
     }
     expect((await without.get(`${without.one.url}/health`)).status).toBe(200);
     const result = without.logged().match(/nobody can sign in/g);
-    // By each of the two gateways.
+    // Each of the two gateways has one.
     expect(result).toHaveLength(2);
   } finally {
     await without.close();

@@ -10,7 +10,7 @@ const gateways = useFixture(() => openGateways({ settings: { SIGN_IN_REDIRECTS: 
 const at = (path: string) => `${gateways.one.url}${path}`;
 const get = (path: string, Cookie?: string) => gateways.get(at(path), { headers: Cookie ? { Cookie } : {} });
 
-/** As a browser sends a form; it does not follow where it is sent. */
+/** Submits a form like a browser, but does not follow a redirect. */
 async function submit(path: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
   const response = await fetch(at(path), {
     method: "POST",

@@ -11,10 +11,10 @@ export type PageView = {
 
 type Sent = { readonly form?: Readonly<Record<string, string>>; readonly headers?: Readonly<Record<string, string>> };
 
-/** As much of a browser as a sign-in needs: cookies, redirects, forms. It leaves what it cannot reach unvisited. */
+/** The parts of a browser that a sign-in needs: cookies, redirects, forms. It does not visit addresses that it cannot reach. */
 export type Browser = {
   go(url: string | URL, sent?: Sent): Promise<PageView>;
-  /** One request, and no redirect. */
+  /** Sends one request, and follows no redirect. */
   ask(url: string | URL, sent?: Sent): Promise<PageView>;
   cookies(url: string): ReadonlyMap<string, string>;
 };
@@ -24,7 +24,7 @@ type Options = {
   readonly hosts?: Readonly<Record<string, string>>;
   /** The address of the client; a new one if it does not matter. */
   readonly from?: string;
-  /** What it says that it can show. */
+  /** The value of the header Accept. */
   readonly accept?: string;
 };
 

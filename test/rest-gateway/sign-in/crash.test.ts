@@ -30,7 +30,7 @@ async function usable(token: string): Promise<number> {
   return rowCount!;
 }
 
-/** Without the password that begins one: hashing is not what is looked at here. */
+/** Begins a family without a password: this is no test of hashing. */
 async function newFamily(userId: string): Promise<TokenPair> {
   const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
   const asOwner = lender(gateways.owner);
@@ -69,7 +69,7 @@ test("after a gateway is killed at any moment, one refresh token of a family is 
       expect(await usable(old)).toBe(1);
       const next = await refresh(body.refreshToken);
       expect(next.status).toBe(200);
-      // Shown once more it is taken for stolen, and nobody is left signed in by it.
+      // The old token counts as stolen when it is used once more, and the new one no longer signs anybody in.
       expect((await refresh(old)).status).toBe(401);
       expect((await refresh(next.body.refreshToken)).status).toBe(401);
       expect(await usable(old)).toBe(0);

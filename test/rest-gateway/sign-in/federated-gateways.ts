@@ -6,16 +6,16 @@ import { SECRET } from "../../secret.ts";
 import { type Browser, openBrowser, type PageView } from "./browser.ts";
 import { type Gateways, openGateways } from "./gateways.ts";
 
-/** Where clients reach the service, as far as they know. */
+/** The address of the service that clients know. */
 export const SITE = "https://service.example.org";
-/** Of a program that may be sent codes. */
+/** The address of a program that may be sent codes. */
 export const PROGRAM = "https://app.example.org/signed-in";
 
 export type FederatedGateways = Gateways & {
   /** The service's address leads to the first gateway, or to the second. */
   browser(options?: { readonly gateway?: "one" | "two"; readonly accept?: string }): Browser;
   addProvider(provider: Partial<NewProvider> & Pick<NewProvider, "name" | "kind" | "issuer">): Promise<void>;
-  /** What the audit log says of the last refusal. */
+  /** Returns the reason of the last refusal in the audit log. */
   lastRefusal(): Promise<{ readonly reason: string; readonly because?: string }>;
 };
 
@@ -55,7 +55,7 @@ export async function openFederatedGateways(
 
 export const at = (path: string) => `${SITE}${path}`;
 
-/** Who the browser is signed in as; null for nobody. */
+/** Returns the user whom the browser is signed in as; null for nobody. */
 export async function whoIs(browser: Browser): Promise<PageView["body"]> {
   const shown = await browser.ask(at("/api/auth/me"));
   return shown.status === 200 ? shown.body : null;

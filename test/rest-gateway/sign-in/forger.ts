@@ -6,19 +6,19 @@ import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 type Answer = { readonly status?: number; readonly type?: string; readonly body: string };
 type Claims = Readonly<Record<string, unknown>>;
 
-/** A provider that says what a test wants it to say, signed by its own key or not. */
+/** A provider that sends the answers of a test, signed by its own key or not. */
 export type Forger = {
   readonly issuer: string;
   readonly publicKeyPem: string;
-  /** What it says at an address instead of what is right. */
+  /** Replaces the right answer at an address. */
   say(
     path: string,
     answer: (request: { form: URLSearchParams; request: IncomingMessage }) => Answer | Promise<Answer>,
   ): void;
-  /** What its discovery document has besides, or instead. */
+  /** Members that its discovery document has in addition, or with other values. */
   metadata: Record<string, unknown>;
   idToken(claims: Claims, header?: Readonly<Record<string, unknown>>): Promise<string>;
-  /** All that it was asked for. */
+  /** Returns all requests that it has received. */
   asked(): string[];
   forget(): void;
   close(): Promise<void>;

@@ -8,7 +8,7 @@ import { newFactor } from "./gateways.ts";
 
 const CLIENT = { id: "content-service", secret: "a secret of the client that nobody else knows" };
 const PERSON = { email: "forged@example.org", email_verified: true, name: "Forged" };
-/** Of three bytes each, in no order that could be compressed. */
+/** Returns characters of three bytes each, in no order that could be compressed. */
 const ideographs = (count: number) =>
   String.fromCharCode(...Array.from({ length: count }, () => 0x4e00 + randomInt(0x5000)));
 let browser: Browser;
@@ -18,7 +18,7 @@ const forger = useFixture(() => openForger(CLIENT.id));
 beforeEach(async () => {
   browser = gateways.browser();
   await gateways.owner.query("delete from auth.providers");
-  // What is known of a provider is remembered: each test has one of another name.
+  // The service caches the metadata of a provider, so each test has one with another name.
   begun++;
   await gateways.addProvider({
     name: name(),
@@ -32,7 +32,7 @@ afterEach(() => forger.forget());
 
 const name = () => `forger-${begun}`;
 
-/** What the provider was told when the browser left. */
+/** Returns the parameters with which the browser was sent to the provider. */
 async function leave(): Promise<{ state: string; nonce: string }> {
   const shown = await browser.ask(at(`/auth/providers/${name()}/sign-in`));
   expect(shown.status, shown.text).toBe(303);
@@ -166,7 +166,7 @@ describe("an ID token is refused, 401,", () => {
     expect(result.headers.getSetCookie().join()).not.toContain("SESSION=");
     expect(await gateways.lastRefusal()).toMatchObject({ provider: name(), reason: "INVALID_ASSERTION" });
     expect(await whoIs(browser)).toBeNull();
-    // Nor does it work afterwards.
+    // It does not work afterwards either.
     giveIdToken(forger.idToken({ nonce, ...PERSON }));
     expect((await comeBack({ state })).status).toBe(400);
   });

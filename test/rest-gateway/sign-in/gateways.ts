@@ -30,15 +30,15 @@ export type Sent = {
   readonly method?: string;
 };
 
-/** Two gateways on one database. What a test sends to "one" and "two" shares nothing else. */
+/** Two gateways on one database, "one" and "two". They share nothing else. */
 export type Gateways = {
   readonly one: Service;
   readonly two: Service;
   readonly database: TestDatabase;
   readonly owner: pg.Pool;
-  /** Where both write their mails. */
+  /** The folder in which both write their mails. */
   readonly mailDir: string;
-  /** All that both have logged, at the level that says most. */
+  /** Returns the logs of both, at the most detailed level. */
   logged(): string;
   /** The link in the last mail to somebody about that. */
   linkIn(mail: { readonly to: string; readonly about: string }): Promise<URL>;
@@ -126,14 +126,14 @@ async function arrived(
 export type Person = { readonly email: string; readonly userId: number; readonly pair: Pair };
 export type Pair = { readonly accessToken: string; readonly refreshToken: string };
 
-/** Somebody who can sign in with PASSWORD, and has. */
+/** Creates somebody who can sign in with PASSWORD, and has. */
 export async function newPerson({ one, post }: Gateways): Promise<Person> {
   const email = `${randomUUID()}@example.org`;
   const { body } = await post(`${one.url}/auth/register`, { name: "Ada", email, password: PASSWORD });
   return { email, userId: body.user.id, pair: body };
 }
 
-/** Signs somebody in to a session: what the browser would send from then on. */
+/** Signs somebody in to a session, and returns the headers of a browser. */
 export async function newSession({ one, post, get }: Gateways, email: string) {
   const login = await post(`${one.url}/api/auth/login`, { username: email, password: PASSWORD });
   const Cookie = cookieOf(login)!;

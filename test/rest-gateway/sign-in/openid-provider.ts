@@ -13,7 +13,7 @@ export type OpenIdProvider = {
 
 export const CLIENT = { id: "content-service", secret: "a secret of the client that nobody else knows" };
 
-/** A real one on loopback. Whoever signs in as `ada` is ada@example.org, verified; `unverified-…` is not. */
+/** Opens a real one on loopback. A user who signs in as `ada` is ada@example.org, verified; `unverified-…` is not. */
 export async function openOpenIdProvider(
   sites: readonly string[],
   name = "example",

@@ -24,7 +24,7 @@ beforeAll(async () => {
 const signIn = (login: string, query = "", browser = gateways.browser()) =>
   provider.signIn(browser, `${SIGN_IN}${query}`, login);
 
-/** What who left to link an identity is told in the end; they may be away for some time. */
+/** Links an identity, and returns the last response to the user, who may be away for some time. */
 async function link(token: string, login: string, away = async () => {}) {
   const { status, headers, body } = await gateways.post(
     `${gateways.one.url}/auth/providers/example/link`,
@@ -111,7 +111,7 @@ describe("a sign-in through an OpenID Connect provider", () => {
     const browser = gateways.browser();
     const request = await browser.ask(SIGN_IN);
     const back = await provider.signIn(gateways.browser(), request.headers.get("location")!, "wanderer");
-    // Without the cookie of the browser that left, it ends in front of the door.
+    // The sign-in is refused without the cookie of the browser that left.
     expect(back.status).toBe(400);
     const cookie = `FEDERATION=${browser.cookies(SITE).get("FEDERATION")}`;
     const callback = `${gateways.two.url}${back.url.pathname}${back.url.search}`;

@@ -6,10 +6,10 @@ import { SERVICE_KEY } from "../sign-up-ways.ts";
 import { ANON_KEY } from "./auth-v1/auth-client.ts";
 import { newPerson, newSession, openGateways, PASSWORD, type Person, type TestResponse } from "./gateways.ts";
 
-/** Accepted by the default policy and refused by the strict one, which wants a symbol. */
+/** The default policy accepts it, and the strict one refuses it for want of a symbol. */
 const WITHOUT_SYMBOL = "Ab3456789";
 const STRONG = "Quartz-Bird-8";
-/** Refused by every policy. */
+/** Every policy refuses it. */
 const SHORT = "aB3";
 const RESET = "Set a new password";
 
@@ -72,7 +72,7 @@ const WAYS: Readonly<Record<string, PasswordChange>> = {
   },
 };
 
-/** Another gateway on the same database, while `use` runs. */
+/** Runs `use` with another gateway on the same database. */
 async function withSettings<T>(settings: NodeJS.ProcessEnv, use: (url: string) => Promise<T>): Promise<T> {
   const other: Service = await serve(gateways.database, {
     ...{ BASE_SCHEMA: "content", RATE_LIMIT: "6000", TRUST_PROXY: "loopback", AUTH_AUTOCONFIRM: "true" },
@@ -86,7 +86,7 @@ async function withSettings<T>(settings: NodeJS.ProcessEnv, use: (url: string) =
   }
 }
 
-/** What a way does for a new account: its response, and which of both passwords holds afterwards. */
+/** Tries a way on a new account, and returns its response, and which of both passwords holds afterwards. */
 async function tryWay(way: PasswordChange, change: Change): Promise<readonly [string, string]> {
   const { person, password } = change;
   const { status } = await way(change);
@@ -99,7 +99,7 @@ async function tryWay(way: PasswordChange, change: Change): Promise<readonly [st
 const DONE = ["done", "new"];
 const REFUSED = ["refused", "former"];
 
-/** A setting, the new password, and what each way does. */
+/** A setting, the new password, and the outcome of each way. */
 const RULES: readonly (readonly [NodeJS.ProcessEnv, password: string, outcome: readonly string[]])[] = [
   [{}, STRONG, DONE],
   [{}, SHORT, REFUSED],
@@ -114,7 +114,7 @@ const RULES: readonly (readonly [NodeJS.ProcessEnv, password: string, outcome: r
 
 describe("each way to set the password of an account", () => {
   test.each(RULES)("with %j and %s: %j", async (settings, password, outcome) => {
-    // Before: one of the settings closes sign-ups for all gateways.
+    // People sign up before, because one of the settings closes sign-ups for all gateways.
     const people = new Map<string, Person>();
     for (const name of Object.keys(WAYS)) people.set(name, await newPerson(gateways));
     const found = await withSettings(settings, (url) =>

@@ -1,4 +1,4 @@
-/** Of the tests, and of nothing else. Certificates cannot be made by Node itself. */
+/** The keys of the tests alone. Node itself cannot make certificates. */
 export const PROVIDER_KEY = `-----BEGIN PRIVATE KEY-----
 MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCyhOp7L2xl7NZ+
 U/pd0VLXjbJsuLRtaQX9lJKuTYEYhucK8zV+AysOMJU56TGJaxxCYNcZ4k8U3QUd

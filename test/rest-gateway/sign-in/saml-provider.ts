@@ -11,9 +11,9 @@ type Assertion = Readonly<Record<string, unknown>>;
 export type SamlProvider = {
   readonly issuer: string;
   readonly origin: string;
-  /** Who is signed in there. */
+  /** The user who is signed in there. */
   user: User;
-  /** Through the provider's page, which sends the form by itself. */
+  /** Signs in through the provider's page, which sends the form by itself. */
   signIn(browser: Browser, start: string | URL): Promise<PageView>;
   /** A response as it makes them, as XML. */
   respond(options: Assertion): Promise<string>;
@@ -25,7 +25,7 @@ export type User = { readonly id: string; readonly [attribute: string]: string }
 const EMAIL_FORMAT = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress";
 export const ISSUER = "urn:example:provider";
 const samlp = createRequire(import.meta.url)("samlp");
-/** What it tells of a user, and by which name. */
+/** Maps a user to the claims and the name in its assertions. */
 const profileMapper = ({ id, ...attributes }: User) => ({
   getClaims: () => attributes,
   getNameIdentifier: () => ({ nameIdentifier: id, nameIdentifierFormat: EMAIL_FORMAT }),
@@ -134,7 +134,7 @@ export async function openSamlProvider({
         request.body ??= {};
         next();
       },
-      // It keeps what it finds out about one request among its options.
+      // It keeps its findings about one request among its options.
       (request, response, next) => samlp.logout(logoutOptions())(request, response, next),
     );
   }
@@ -150,7 +150,7 @@ export async function openSamlProvider({
   });
 }
 
-/** What the script of the page does in a browser that runs it. */
+/** Submits the form like the script of the page in a browser. */
 export function submit(browser: Browser, { text, url }: PageView): Promise<PageView> {
   const action = /action="([^"]+)"/.exec(text)![1]!;
   const fields = [...text.matchAll(/name="([^"]+)"\s+value="([^"]*)"/g)].map(([, name, value]) => [

@@ -36,7 +36,7 @@ beforeEach(() => {
   browser = gateways.browser();
 });
 
-/** The browser leaves; what it was sent with. */
+/** Leaves with the browser, and returns the request that it was sent with. */
 async function leave(from = browser) {
   const address = new URL((await from.ask(SIGN_IN)).headers.get("location")!);
   const request = inflateRawSync(Buffer.from(address.searchParams.get("SAMLRequest")!, "base64")).toString();
@@ -48,7 +48,7 @@ function send(xml: string, state: string, from = browser) {
   return from.ask(CALLBACK, { form: { SAMLResponse: Buffer.from(xml).toString("base64"), RelayState: state } });
 }
 
-/** A response that is right, but for what the test says. */
+/** Returns a response that is right, but for the options of the test. */
 const respond = (requestId: string, options: Readonly<Record<string, unknown>> = {}) =>
   provider.respond({ audience: AUDIENCE, inResponseTo: requestId, ...options });
 
@@ -238,7 +238,7 @@ describe("an assertion is refused, 401,", () => {
   });
 });
 
-/** Of the response itself, which stands outside its assertion. */
+/** Returns the signature of the response itself, which is outside its assertion. */
 function responseSignatureOf(xml: string): string {
   return signatureOf(xml.replace(assertionOf(xml), ""));
 }

@@ -52,7 +52,7 @@ test.each(Object.keys(INTERFACES))("%s does the same work for a wrong password, 
   expect(work).toEqual(Object.fromEntries(Object.keys(addresses).map((kind) => [kind, known])));
 });
 
-/** What answers the same for each address, and how many passwords it hashes. */
+/** Requests with the same answer for each address, and how many passwords they hash. */
 const REQUESTS: Readonly<Record<string, readonly [path: string, body: object, hashes: number]>> = {
   "a sign-up": ["/auth/v1/signup", { password: "Tangerine-Boat-8" }, 1],
   "a code to sign in": ["/auth/v1/otp", {}, 0],

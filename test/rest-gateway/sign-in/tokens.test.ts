@@ -101,7 +101,7 @@ describe("a login", () => {
 
   test("returns a token that fits into a header, even for a long name", async () => {
     const { email, userId } = await newPerson(gateways);
-    // As a row may be that is older than the bound.
+    // A row that is older than the bound may have such a name.
     await gateways.owner.query("alter table users drop constraint if exists users_name_max_length");
     await gateways.owner.query("update users set name = repeat('\u{1f642}', 20000) where id = $1", [userId]);
     const { body } = await post(at("/auth/login"), { username: email, password: PASSWORD });
@@ -315,7 +315,7 @@ describe("a gateway with a rotated secret", () => {
       for (const token of [pair.accessToken, next.body.accessToken]) {
         expect((await post(`${changed.one.url}/auth/logout`, undefined, { token })).status).toBe(200);
       }
-      // To who has not heard of it, it is a stranger's.
+      // The token is a stranger's for a service with another key.
       expect((await post(at("/auth/logout"), undefined, { token: next.body.accessToken })).status).toBe(401);
     } finally {
       await changed.close();

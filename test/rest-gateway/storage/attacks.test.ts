@@ -1,4 +1,4 @@
-// What strangers try with /storage/v1, besides what the policies are asked.
+// These requests attack /storage/v1 itself; other tests check its policies.
 
 import { randomBytes } from "node:crypto";
 import { statfs } from "node:fs/promises";
@@ -58,7 +58,7 @@ async function statusIn(response: Response): Promise<string> {
   return ((await response.json()) as { statusCode: string }).statusCode;
 }
 
-/** As it was sent, without the normalization of `fetch`. */
+/** Sends the path unchanged, without the normalization of `fetch`. */
 function statusOfPath(path: string): Promise<number> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
@@ -266,7 +266,7 @@ test.skipIf(!MAY_MOUNT)("uploads of a stranger do not fill the disk", async () =
         body: randomBytes(5_000_000),
       });
     const statuses: number[] = [];
-    // Each replaces the one before: no policy counts what is kept for a while.
+    // Each replaces the one before: no policy counts objects that are kept for a while.
     for (let n = 0; n < 10; n++) statuses.push((await send("one")).status);
     expect(statuses).toContain(200);
     expect(statuses.at(-1)).toBe(507);

@@ -110,7 +110,7 @@ test("several ranges are answered with the whole, as HTTP allows", async () => {
 describe("uploads that break", () => {
   /** An upload whose request was refused while it was read goes on for a moment. */
   const draftsEnd = () => until(async () => (await drafts()).length === 0);
-  /** As it stands, and closed when it was answered or has ended. */
+  /** Sends the text unchanged, and ends the connection after the last byte. */
   const sendRaw = (head: string, body: string, end: "half-close" | "reset") =>
     new Promise<string>((resolve) => {
       const { hostname, port } = new URL(service.url);

@@ -99,7 +99,7 @@ describe("formats", () => {
 });
 
 test("an image with a wrong checksum is transformed, as browsers show it", async () => {
-  // Of the acceptance suite of Supabase: the checksum of its pixels is wrong.
+  // The acceptance suite of Supabase contains it: the checksum of its pixels is wrong.
   const content = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mP8/x8AAwMCAO+/p94AAAAASUVORK5CYII=";
   await keep("open", "pixel.png", Buffer.from(content, "base64"), "image/png");
   const whole = await picture(40, 20).png().toBuffer();
@@ -179,7 +179,7 @@ describe("refusals", () => {
       nothing: ["", unsupported],
       broken: [png.subarray(0, png.length - 50), unsupported],
       drawing: ['<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>', unsupported],
-      // Of a kind that no reader here knows, as the suite of Supabase sends it.
+      // The suite of Supabase sends this one, whose kind no reader here knows.
       heif: [Buffer.from("00000010667479706d69663100000000", "hex"), unsupported],
       bomb: [bomb, "The source image resolution is too large to process"],
     } as const;

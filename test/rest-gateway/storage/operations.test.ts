@@ -26,7 +26,7 @@ let picture: Buffer;
 
 const main = () => user.storage.from("main");
 
-/** Whether the caller may, or finds something. */
+/** Resolves with true if the caller may do it, or finds something. */
 type Call = () => Promise<unknown>;
 
 const hasSome = (found: readonly unknown[] | undefined) => (found ?? []).length > 0;
@@ -185,7 +185,7 @@ beforeEach(async () => {
 const allow = (operation: string) => owner.query("update public.allowed set operation = $1", [operation]);
 const recorded = async () => (await owner.query("select distinct operation from public.recorded")).rows;
 
-/** Refused under another name, and not under its own. */
+/** Expects a refusal under another name, and none under its own. */
 async function expectOnly(operation: string, call: Call): Promise<void> {
   await allow("storage.object.none");
   expect(await call(), `not ${operation}`).toBe(false);

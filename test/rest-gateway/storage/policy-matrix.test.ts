@@ -11,7 +11,7 @@ import { shareOf } from "../../property-runs.ts";
 import { SECRET } from "../../secret.ts";
 import { useService } from "../../serve.ts";
 
-// What each caller may do with each method of storage-js, S3, TUS and signed addresses, compared with what SQL in the caller's role does.
+// The tests compare each method of storage-js, S3, TUS and signed addresses with the same access in SQL in the caller's role.
 
 type Claims = { readonly role: string; readonly sub?: string };
 
@@ -156,7 +156,7 @@ async function fetchOk(url: string, init: RequestInit = {}): Promise<Response> {
   return response;
 }
 
-/** Fulfilled if the caller may. */
+/** Each call is fulfilled if the caller may make it. */
 const FOREIGN_METHODS: Readonly<Record<string, ForeignMethod>> = {
   "S3 GetObject": { call: (client) => client.send(new s3.GetObjectCommand(OF_MAIN)), sql: [READ] },
   "S3 HeadObject": { call: (client) => client.send(new s3.HeadObjectCommand(OF_MAIN)), sql: [READ] },
@@ -204,7 +204,7 @@ const FOREIGN_METHODS: Readonly<Record<string, ForeignMethod>> = {
   },
   "S3 UploadPart": {
     call: async (client) => {
-      // Begun while nothing was refused.
+      // The upload was begun while nothing was refused.
       const { rows } = await owner.query("select id from content_service.unfinished_uploads where name = '1/new'");
       if (rows.length === 0) throw new Error("not begun");
       const part = { ...NEW_OF_MAIN, UploadId: rows[0].id as string, PartNumber: 1, Body: "x" };
@@ -276,7 +276,7 @@ function clientOf(claims: Claims): SupabaseClient {
   return createClient(service.url, jwt.sign(claims, SECRET));
 }
 
-/** Every method of the owner of the file, whom most policies let do something, and others for each policy and other caller. */
+/** Returns every method for the owner of the file, whom most policies let do something, and others for each policy and other caller. */
 function methodsOf<Called>(all: Readonly<Record<string, Called>>, caller: string, policies: string) {
   const methods = Object.entries(all);
   if (caller === "owner") return methods;
@@ -284,7 +284,7 @@ function methodsOf<Called>(all: Readonly<Record<string, Called>>, caller: string
   return shareOf([...methods.slice(first), ...methods.slice(0, first)]);
 }
 
-/** What has been prepared and is the same still needs no second preparation: most methods read, or are refused. */
+/** The rows that were prepared last. While they are unchanged they need no second preparation: most methods read, or are refused. */
 let prepared = "";
 
 async function storedRows(): Promise<string> {
@@ -295,7 +295,7 @@ async function storedRows(): Promise<string> {
   return rows[0].stored;
 }
 
-/** One file of the first user in one of two buckets. */
+/** Leaves one file of the first user in one of two buckets. */
 async function prepare(): Promise<void> {
   if (prepared !== "" && prepared === (await storedRows())) return;
   await owner.query(`
@@ -314,7 +314,7 @@ async function setPolicies(policies: readonly string[]): Promise<void> {
   for (const [index, policy] of policies.entries()) await owner.query(`create policy "matrix ${index}" ${policy}`);
 }
 
-/** Whether the role may run the statements, and they touch a row. Nothing stays. */
+/** True if the role may run the statements, and each affects a row. All are rolled back. */
 async function allowsInSql({ role, ...claims }: Claims, statements: readonly string[]): Promise<boolean> {
   await owner.query("begin");
   try {

@@ -5,7 +5,7 @@ import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { useService } from "../../serve.ts";
 
-// As Supabase's storage service: the status is 400, and that of the body 403.
+// Supabase's storage service answers with status 400 too, and with 403 in the body.
 
 const folder = useFolder("files-");
 const service = useService({ settings: { STORAGE_DIR: folder } });

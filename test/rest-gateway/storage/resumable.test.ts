@@ -198,7 +198,7 @@ describe("an upload whose bytes have all arrived", () => {
   test("is not reported complete before its object is, and ends with the object", async () => {
     const uploadUrl = await begin();
     const uploads = makeFolderStore(folder).uploads();
-    // As a process does that ends before it commits the row.
+    // A process that ends before it commits the row leaves this.
     await uploads.append(uploadUrl.split("/").at(-1)!, CHUNK, Readable.from([CONTENT.subarray(CHUNK)]));
     expect(Number((await head(uploadUrl)).headers.get("upload-offset"))).toBeLessThan(CONTENT.length);
     expect((await send({ options: { uploadUrl } })).error).toBeNull();

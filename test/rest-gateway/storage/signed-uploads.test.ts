@@ -1,4 +1,4 @@
-// What may be uploaded by signed addresses, and for whom it counts.
+// The tests check which uploads signed addresses allow, and whose quota they count for.
 
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -110,7 +110,7 @@ describe("uploads by TUS to signed addresses", () => {
     expect(
       (await begin({ token: ofBob, bucket: "bounded", name: "of bob", size: 4, body: Buffer.from("four") })).ok,
     ).toBe(true);
-    // What is not finished leaves no room for an upload in one request.
+    // Unfinished uploads leave no room for an upload in one request.
     const whole = () => ada.storage.from("bounded").upload("whole", Buffer.alloc(1));
     expect((await whole()).error).toMatchObject({ statusCode: "413" });
     const [first, second] = begun as [(typeof begun)[0], (typeof begun)[0]];

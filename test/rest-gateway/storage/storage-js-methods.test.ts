@@ -29,7 +29,7 @@ beforeAll(async () => {
   for (const name of ["kept", "other"]) await buckets.createBucket(name, { public: true });
 });
 
-/** Every option of the type, undefined if it is left out: one that is new does not compile until it is written down. */
+/** Returns every option of the type, undefined if it is left out: a new one does not compile until it is listed. */
 function every<Sent extends object>(options: { [Name in keyof Required<Sent>]: Sent[Name] | undefined }): Sent {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Sent;
 }
@@ -194,7 +194,7 @@ const FILE_METHODS: Calls = {
   purgeCache: () => files.purgeCache("a b/ü", { transformations: true }),
 };
 
-/** What the service does not have. */
+/** Methods that the service does not have. */
 const REFUSED = {
   buckets: {
     getBucketLifecycle: () => buckets.getBucketLifecycle("kept"),

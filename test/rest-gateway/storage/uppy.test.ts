@@ -12,7 +12,7 @@ import { REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
 import { useService } from "../../serve.ts";
 
-/** As on Supabase's page about resumable uploads. */
+/** The code on Supabase's page about resumable uploads. */
 const PAGE = `
   import Uppy from "@uppy/core";
   import Tus from "@uppy/tus";

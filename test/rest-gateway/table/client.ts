@@ -9,7 +9,7 @@ export type TestRequest = {
   readonly headers?: OutgoingHttpHeaders;
   /** An object goes as JSON. */
   readonly body?: string | Buffer | object | null;
-  /** Who asks; the client's own caller where nothing is said. */
+  /** The caller of the request; by default that of the client. */
   readonly as?: Claims;
 };
 
@@ -82,7 +82,7 @@ function reasonOf({ statusMessage = "" }: IncomingMessage): string {
   return Buffer.from(statusMessage, "latin1").toString("utf8");
 }
 
-/** What HTTP allows in no request line is escaped. */
+/** Escapes the characters that HTTP allows in no request line. */
 function wirePath(path: string): string {
   return path.toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
 }

@@ -152,7 +152,7 @@ describe("a write with If-Match", () => {
   test.each(WRITES)(
     "%s is done while nothing has changed, and 412 afterwards",
     async (_, method, path, body, prefer) => {
-      // service_role and admin see all lines; those of others may not replace what they do not see.
+      // service_role and admin see all lines; others may not replace lines that they do not see.
       const sent = { as: { role: "admin", sub: BOB }, headers: { Prefer: prefer } };
       const tag = await tagOf(path, { as: sent.as });
       await owner.query("begin; update depot.orders set note = 'other'; update depot.lines set sku = 'other'; commit");

@@ -10,7 +10,7 @@ import { type Client, openClient, type TestRequest, type TestResponse } from "./
 import { openFixture } from "./differential/fixture.ts";
 import { like, post, REFUSALS, type Refusal } from "./refusals.ts";
 
-/** What can go wrong that the fixture has no occasion for. */
+/** Objects for the errors that the fixture has no occasion for. */
 const MISHAPS = `
   create table api.bookings (id int primary key, during int4range, constraint bookings_during_excl exclude using gist (during with &&));
   insert into api.bookings values (1, '[1,5)');
@@ -46,7 +46,7 @@ const FIXTURE_SETTINGS = {
 };
 
 const running: { service: Service; client: Client }[] = [];
-/** By the name under which the cases ask for it. */
+/** The clients by the names that the cases use. */
 const clients = {} as Record<NonNullable<Refusal["by"]>, Client>;
 
 const fixture = useFixture(openFixture);
@@ -76,7 +76,7 @@ async function open(settings: Record<string, string>): Promise<Client> {
   return client;
 }
 
-/** Whatever was refused, nobody learns from it how the service works or what else there is. */
+/** Details of the service that no refusal may reveal. */
 const INSIDE =
   /\bselect\b.*\bfrom\b|json_agg|to_recordset|set_config|search_path|pgrst_|node:|\.ts\b|node_modules|\bat .+:\d+:\d+/i;
 const HIDDEN = [
@@ -226,7 +226,7 @@ describe("concurrent requests that conflict", () => {
   });
 
   test("40P01: a deadlock", async () => {
-    // Whichever waited first looks first whether it waits for itself; if that is not the request, it is tried again.
+    // The one that waited first looks first whether it waits for itself; if that is not the request, it is tried again.
     for (;;) {
       await other.query("begin; update api.numbers set half = half where n = 2");
       const answer = clients.usual.ask("/rpc/lock_both", post({ first: 1, second: 2 }));
@@ -253,7 +253,7 @@ describe("an unavailable database", () => {
     );
 
   let hasty: Promise<Client> | undefined;
-  /** What waits for a connection is refused after a second there. */
+  /** Its requests wait for a connection for a second, and are then refused. */
   const openHasty = () => (hasty ??= open({ ...FIXTURE_SETTINGS, DB_POOL: "4", DB_ACQUIRE_TIMEOUT_SECONDS: "1" }));
 
   // A router accepts connections although Postgres does not.

@@ -184,7 +184,7 @@ function expectSound({ method, path, headers, body }: Case, result: TestResponse
   if (method === "HEAD") expect(result.text, context).toBe("");
 }
 
-/** Several at a time, as clients come. */
+/** Sends several at a time, like clients. */
 function expectSoundAnswers(
   cases: fc.Arbitrary<Case>,
   runs: number,

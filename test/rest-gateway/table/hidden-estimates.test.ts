@@ -6,7 +6,7 @@ import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 const HIDDEN_TEXT = "mtqx7k";
-/** More rows than a count goes to. */
+/** A count stops before so many rows. */
 const MANY_ROWS = 12_000;
 
 /** Nobody but the service reads letters. All may read senders and postcards. */
@@ -104,7 +104,7 @@ async function totalOf(path: string, sent: Sent): Promise<number> {
   return Number(range!.split("/")[1]);
 }
 
-/** What letters are read by, with a condition on the hidden column. */
+/** Paths that read letters, with a condition on the hidden column. */
 const READS: Readonly<Record<string, (condition: string) => string>> = {
   "the table": (condition) => `letters?secret=${condition}`,
   "a page of the table": (condition) => `letters?secret=${condition}&limit=5`,
@@ -265,7 +265,7 @@ describe("where a policy applies, rows are counted up to a bound", () => {
   });
 });
 
-/** All numbers of rows that a plan names. */
+/** Returns all numbers of rows that a plan names. */
 function rowsOfPlan(text: string): string[] {
   return text.match(/"(?:Plan Rows|Actual Rows|Total Cost|Rows Removed[^"]*)": ?[\d.]+/g) ?? [];
 }

@@ -8,7 +8,7 @@ import { openClient, type TestRequest, type TestResponse, tokenOf } from "./clie
 import { openFixture } from "./differential/fixture.ts";
 import { tapStatements } from "./statement-tap.ts";
 
-/** What must stay as it is, and a place for what clients may write. */
+/** Rows that must stay as they are, and a table that clients may write. */
 const CANARIES = `
   create table api.canary (id int primary key, word text not null);
   insert into api.canary values (1, 'sings');
@@ -61,7 +61,7 @@ beforeAll(async () => {
   before = (await owner.query(STATE)).rows;
 });
 
-/** By this a text is found again, wherever it has got to. */
+/** The mark finds a text again, wherever it has got to. */
 const MARK = "zqxmark";
 
 const FRAGMENTS = [
@@ -141,7 +141,7 @@ const hostile = fc
 
 type Attempt = TestRequest & { readonly path: string };
 const e = encodeURIComponent;
-/** Within quotes of a grammar, with what would end them escaped. */
+/** Quotes a text for a grammar, and escapes the characters that would end it. */
 const quoted = (text: string) => `"${text.replace(/[\\"]/g, "\\$&")}"`;
 /** A header may hold a byte of Latin-1 for each character, and no control character. */
 const header = (text: string) => text.replace(/[^\t -~\u00a0-\u00ff]/gu, "?").trim();
@@ -287,10 +287,10 @@ const POSITIONS: Readonly<Record<string, (text: string) => Attempt>> = {
 const INSIDE =
   /\bselect\b.*\bfrom\b|json_agg|to_recordset|set_config|search_path|node:|\.ts:\d|node_modules|xyzzy|syntax error at or near/i;
 
-/** Refused, or answered; never broken, and nothing told that is nobody's business. */
+/** Expects a refusal or an answer, and none that shows internals. */
 function expectHarmless(position: string, text: string, { status, body, text: said, headers }: TestResponse): void {
   const context = `${position} ${JSON.stringify(text)}: ${status} ${said.slice(0, 500)}`;
-  // Where the database has no place for answers, it says so.
+  // The service says so if the database has no table for responses.
   const isUnavailable = position === "Idempotency-Key" && status === 501;
   expect(status < 500 || isUnavailable, context).toBe(true);
   expect(said, context).not.toMatch(INSIDE);
@@ -434,7 +434,7 @@ describe("a text stays that text", () => {
     expectUnchanged(async (text) => (await bodyOf(post("/rpc/greet", { name: text }))).replace("hello ", "")));
   test("when it is an argument in the address", () =>
     expectUnchanged(async (text) => {
-      // What reads like a filter is one there.
+      // A text that looks like a filter is one there.
       if (/^(not\.)?[a-z]+(\(\w+\))?\./.test(text)) return text;
       return (await bodyOf({ path: `/rpc/greet?name=${e(text)}` })).replace("hello ", "");
     }));
@@ -455,7 +455,7 @@ describe("a text stays that text", () => {
 });
 
 describe("statements", () => {
-  /** A statement without what is quoted in it. */
+  /** Returns a statement without its quoted texts. */
   const skeletonOf = (statement: string) =>
     statement.replace(/ E'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|"(?:[^"]|"")*"/gs, (part) =>
       part.startsWith('"') ? '""' : "''",

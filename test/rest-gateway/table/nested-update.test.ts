@@ -371,7 +371,7 @@ class PlainWriter {
     }
   }
 
-  /** With `replace`, without those of the parent that are not among the rows. */
+  /** Returns the rows; in mode `replace` the parent's other rows are deleted or unlinked first. */
   async #remaining<T extends object>(
     table: string,
     parent: Record<string, unknown>,
@@ -494,7 +494,7 @@ describe("random nested updates", () => {
     const outcomes = { done: 0, refused: 0 };
     const modes = fc.constantFrom<Mode[]>("update", "upsert", "replace", "replace, removed=unlink");
     const property = fc.asyncProperty(modes, orders, fc.constantFrom(...CALLERS), async (mode, order, as) => {
-      // Rows of a key cannot be unlinked from what is part of it.
+      // Rows of a key cannot be unlinked from a row that is part of it.
       fc.pre(!(mode.endsWith("unlink") && order.lines?.some(({ parts }) => parts)));
       await owner.query(SEED);
       const isDone = await writePlainly(mode, order, as);

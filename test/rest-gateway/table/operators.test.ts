@@ -4,7 +4,7 @@ import { serve } from "../../serve.ts";
 import { openClient } from "./client.ts";
 import { openFixture } from "./differential/fixture.ts";
 
-/** The ids of the rows that a filter chooses, and of those that its negation chooses; what is null is in neither. */
+/** The ids of the rows that a filter chooses, and of those that its negation chooses; rows for which it is null are in neither. */
 type Case = readonly [filter: string, chosen: readonly number[], others: readonly number[]];
 
 const OF_WORKS: readonly Case[] = [
@@ -120,7 +120,7 @@ async function ids(path: string, { method = "GET", body = null as object | null 
   return response.body.map(({ id }: { id: number }) => id);
 }
 
-/** `title`, `eq`, `a b` as parts of an address; what a logic tree would take for its own is quoted there. */
+/** Returns `title`, `eq`, `a b` as parts of an address; a text that a logic tree would take for its own is quoted there. */
 function spell([filter]: Case) {
   const equals = filter.indexOf("=");
   const [column, operation] = [filter.slice(0, equals), filter.slice(equals + 1)];

@@ -158,7 +158,7 @@ async function send(list: readonly Element[], as: Claims): Promise<Outcome> {
   return { rows: answer.status === 200 ? answer.body : null, state: await stateOf() };
 }
 
-/** One UPDATE after the other, as somebody would write them. */
+/** Runs one UPDATE after the other, as somebody would write them. */
 async function updateOneByOne(list: readonly Element[], claims: Claims): Promise<Outcome> {
   const rows: unknown[] = [];
   await caller.query("begin");

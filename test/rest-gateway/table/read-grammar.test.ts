@@ -125,7 +125,7 @@ const counted = fc
   .tuple(relationNames, numberFilters)
   .map(([relation, { url, sql }]) => ({ name: `${relation}.count`, value: url, sql: sql(countOf(relation)) }));
 
-/** As parameters, and in a logic tree. */
+/** Conditions as parameters of their own, or in a logic tree. */
 const conditions = fc.array(fc.oneof(quantified, counted), { maxLength: 3 }).chain((list) =>
   fc.boolean().map((isTree): Part => {
     const all = list.map(({ sql }) => sql);

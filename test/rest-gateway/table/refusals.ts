@@ -10,7 +10,7 @@ export type Refusal = TestRequest & {
   readonly path: string;
   readonly says?: Says;
   readonly told?: Readonly<Record<string, unknown>>;
-  /** Which of the services is asked. */
+  /** The service that receives the request. */
   readonly by?: "usual" | "austere";
 };
 
@@ -25,7 +25,7 @@ const challenge = { "www-authenticate": like(/^Bearer/) };
 
 /** One occasion for each code, or several where they are told apart by their words. */
 export const REFUSALS: readonly Refusal[] = [
-  // What cannot be read
+  // Syntax errors
   {
     code: "PGRST100",
     status: 400,
@@ -330,7 +330,7 @@ export const REFUSALS: readonly Refusal[] = [
     says: { message: like(/must return SETOF or TABLE/) },
   },
 
-  // What there is not, or what could be several
+  // Missing and ambiguous objects
   {
     code: "PGRST200",
     status: 400,
@@ -403,7 +403,7 @@ export const REFUSALS: readonly Refusal[] = [
   { code: "PGRST205", status: 404, path: "/workz", says: { hint: "Perhaps you meant the table 'api.works'" } },
   { code: "PGRST205", status: 404, path: "/vault", says: { hint: null } },
 
-  // Who may
+  // Authentication and privileges
   { code: "PGRST301", status: 401, path: "/works", headers: { Authorization: "Bearer nonsense" }, told: challenge },
   {
     code: "PGRST301",
@@ -460,7 +460,7 @@ export const REFUSALS: readonly Refusal[] = [
   { code: "0L000", status: 403, path: "/rpc/raise", ...raise("0L000") },
   { code: "0P000", status: 403, path: "/rpc/raise", ...raise("0P000") },
 
-  // What the data do not allow
+  // Constraints
   {
     code: "23505",
     status: 409,
@@ -546,7 +546,7 @@ export const REFUSALS: readonly Refusal[] = [
     says: { message: like(/cannot insert into view/) },
   },
 
-  // What a value cannot be
+  // Invalid values
   {
     code: "22P02",
     status: 400,
@@ -625,7 +625,7 @@ export const REFUSALS: readonly Refusal[] = [
   },
   { code: "21000", status: 400, path: "/items", method: "DELETE", says: { message: "DELETE requires a WHERE clause" } },
 
-  // What the transaction does not allow
+  // Transactions
   {
     code: "25006",
     status: 405,
@@ -648,7 +648,7 @@ export const REFUSALS: readonly Refusal[] = [
   { code: "54001", status: 500, path: "/rpc/endless", ...post({}), says: { message: "stack depth limit exceeded" } },
   { code: "42P17", status: 500, path: "/mirrors", says: { message: like(/infinite recursion/) } },
 
-  // What SQL raises
+  // Errors that SQL raises
   {
     code: "P0001",
     status: 400,
@@ -721,7 +721,7 @@ export const REFUSALS: readonly Refusal[] = [
     says: { message: "Internal error", details: null, hint: like(/log holds the request id/) },
   })),
 
-  // What the gateway does not take at all
+  // Refusals by the gateway
   {
     code: "PAYLOAD_TOO_LARGE",
     status: 413,

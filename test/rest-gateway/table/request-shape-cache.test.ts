@@ -47,7 +47,7 @@ function recall(
   return forms.find(requestShape(raw)!, raw.rawQuery, role, over);
 }
 
-/** As the interface does it: it learns what it does not recall. */
+/** Adds the shape of a request that the cache does not have, like the interface. */
 function learn(url: string) {
   const forms = new RequestShapeCache();
   expect(recall(forms, url)).toBeNull();

@@ -20,7 +20,7 @@ const database = useDatabase({
     grant all on public.things to anon;
     grant usage on all sequences in schema public to anon`,
 });
-// What was inserted is shown and gone again.
+// The service returns inserted rows and rolls them back.
 const serving = useFixture(() => serveApart(database, { PGRST_DB_TX_END: "rollback" }));
 const client = useFixture(() => openClient(serving.url));
 
@@ -51,7 +51,7 @@ const object = (entries: readonly (readonly [string, string])[]) =>
 
 type TestResponse = { readonly status: number; readonly text: string };
 
-/** What was inserted, or why it was not. */
+/** Returns the inserted rows, or the error. */
 async function insert(body: string, query = ""): Promise<TestResponse> {
   const select =
     "&select=a:%22a%20%5C%22b%22,code,flag,small,large,exact,rough,id,day,moment,said::text,known::text,colour,short,list";
@@ -101,7 +101,7 @@ describe("rows with the same keys in the same order", () => {
           TestResponse,
         ];
         expect(alike.status).toBe(mixed.status);
-        // Which one of several faults is told is nobody's promise.
+        // The service may report any of several faults.
         if (mixed.status === 201) expect(alike.text).toBe(mixed.text);
       }),
       { numRuns: propertyRuns(100) },

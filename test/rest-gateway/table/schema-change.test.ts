@@ -30,7 +30,7 @@ const ROWS = `
   grant select, insert, update, delete on public.books to anon;
 `;
 
-/** What clients do all the time, and how it has to end every time. */
+/** A request that clients repeat all the time, and the status that it must have every time. */
 type Habit = TestRequest & { readonly path: string; readonly expected: number };
 
 const HABITS: readonly Habit[] = [
@@ -55,16 +55,16 @@ const HABITS: readonly Habit[] = [
 ];
 
 type Traffic = {
-  /** How many requests have been answered. */
+  /** Returns the number of answered requests. */
   answered(): number;
   /** Ends it; tells which answers were none that one may expect. */
   stop(): Promise<string[]>;
 };
 
-/** Those who change the same rows may get into each other's way, whatever else is changed. */
+/** True for a deadlock: clients that change the same rows may cause one, whatever else is changed. */
 const isDeadlock = (text: string) => text.includes('"40P01"');
 
-/** Many clients, each on a connection of its own, each with its habits one after another. */
+/** Starts many clients, each on a connection of its own, each with its habits one after another. */
 function keepAsking(serviceUrl: string, habits: readonly Habit[], clients = 6): Traffic {
   const surprises: string[] = [];
   let answered = 0;
@@ -123,12 +123,12 @@ const gone = ({ status }: TestResponse) => status === 404;
 describe("schema changes while requests run", () => {
   type Change = {
     readonly name: string;
-    /** What there is before. */
+    /** The statements that run before. */
     readonly given?: string;
     readonly sql: string;
     readonly path: string;
     readonly asked?: TestRequest;
-    /** That the change has not been made yet. */
+    /** True if the change has not been made yet. */
     readonly before: (result: TestResponse) => boolean;
     readonly after: (result: TestResponse) => boolean;
   };
@@ -286,7 +286,7 @@ describe("schema changes while requests run", () => {
       after: gives([{ stars: "many" }]),
     },
   ];
-  /** That an answer comes while so many others are given proves that it does not wait for the clients to rest. */
+  /** A change that is served before so many other answers does not wait for the clients to rest. */
   const MANY_ANSWERS = 5_000;
   const figures: string[] = [];
 

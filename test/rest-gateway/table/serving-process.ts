@@ -14,7 +14,7 @@ export type ServingProcess = AsyncDisposable & {
   readonly url: string;
   /** The most memory that it has had so far, in MiB. */
   peak(): Promise<number>;
-  /** For how many milliseconds its thread ran at most in one turn of the event loop since then, by `Date.now()`. */
+  /** Returns the most milliseconds that its thread ran in one turn of the event loop since then, by `Date.now()`. */
   longestRun(since: number): Promise<number>;
 };
 
@@ -45,7 +45,7 @@ export async function serveApart(
   };
 }
 
-/** Of this program alone: on Linux, what `resourceUsage` tells begins with what the process had that started it. */
+/** Returns the peak of this program alone: on Linux, `resourceUsage` also counts the process that started it. */
 function peak(): number {
   const status = "/proc/self/status";
   const result = existsSync(status) ? /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(status, "utf8"))?.[1] : undefined;

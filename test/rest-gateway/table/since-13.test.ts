@@ -10,7 +10,7 @@ import { until } from "../../until.ts";
 import { openClient, type TestRequest, tokenOf } from "./client.ts";
 import { openFixture } from "./differential/fixture.ts";
 
-// What PostgREST answers since release 13, of which the 12.0.2 that ours is compared with knows nothing.
+// The tests check answers of PostgREST since release 13, which the 12.0.2 that ours is compared with lacks.
 
 const fixture = useFixture(openFixture);
 const owner = useFixture(() => connect(fixture.ownerUrl));
@@ -572,7 +572,7 @@ describe("16: the alias of a relation takes precedence over its name", () => {
       [{ id: 3, by: { name: "Vincent" } }],
     ],
     ["/artists?select=name,w:works()&w=is.null", [{ name: "Anonymous" }]],
-    // By the name: in the path, in a tree, in an order and in a window.
+    // The name of the relation filters: in the path, in a tree, in an order and in a window.
     ["/artists?select=name,w:works!inner(id)&works.id=eq.1", [{ name: "Claude", w: [{ id: 1 }] }]],
     ["/artists?select=name,w:works(id)&works.or=(id.eq.1,id.eq.3)&id=eq.1", [{ name: "Claude", w: [{ id: 1 }] }]],
     [
@@ -631,7 +631,7 @@ describe("16: a timezone may be an offset", () => {
 describe("behaviour of 12 that a later release checks more strictly", () => {
   const form = { "Content-Type": "application/x-www-form-urlencoded" };
   examples([
-    // Nested inner joins, filters on what is not shown, and orders by what is related.
+    // These have nested inner joins, filters on hidden columns, and orders by related rows.
     [
       "/countries?select=name,artists!inner(name,works!inner(title))&artists.works.year=gt.1900",
       [{ name: "France", artists: [{ name: "Claude", works: [{ title: "Water Lilies" }] }] }],
@@ -670,7 +670,7 @@ describe("behaviour of 12 that a later release checks more strictly", () => {
       { method: "PATCH", body: { shade: "#000001" }, headers: rowsBack },
     ],
     ["/colours?select=s:shade,count()&id=eq.1", [{ s: "#ff0000", count: 1 }]],
-    // Counting what functions give.
+    // These count the rows of functions.
     [
       "/rpc/all_works?select=id&order=id&limit=2&offset=5",
       [{ id: 6 }, { id: 7 }],

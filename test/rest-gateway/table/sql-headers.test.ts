@@ -24,7 +24,7 @@ const service = useService({
   },
 });
 
-/** What stands on the wire, in its order. */
+/** Returns the headers in their order on the wire. */
 async function ask(
   name: "say" | "refuse",
   headers: unknown,

@@ -10,7 +10,7 @@ export type StatementTap = {
 
 const [PARSE, QUERY] = [0x50, 0x51];
 
-/** Passes on everything between clients and Postgres, and notes what they ask it to read as SQL. */
+/** Passes on everything between clients and Postgres, and notes their SQL. */
 export async function tapStatements(databaseUrl: string): Promise<StatementTap> {
   const statements = new Set<string>();
   const { url, close } = await openWire(databaseUrl, { listen: () => makeReader((text) => statements.add(text)) });

@@ -58,7 +58,7 @@ async function textOf(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Sessions that are at a statement with this mark, and what they wait for. */
+/** Returns the wait events of the sessions that are at a statement with this mark. */
 async function sessionsAt(mark: string): Promise<string[]> {
   const { rows } = await owner.query(
     `select coalesce(wait_event, 'nothing') as wait_event from pg_stat_activity
@@ -309,7 +309,7 @@ describe("the service's memory", () => {
     const after = await serving.peak();
     expect(after - before).toBeLessThan(16);
 
-    // Several that nobody has read yet: the start of a service needs memory of its own, which one could find room in.
+    // Several unread answers do increase it: one could fit in the memory that the start of a service has used.
     const answers = await Promise.all(Array.from({ length: 4 }, () => begin("/many", serving.url, WHOLE)));
     expect((await serving.peak()) - after).toBeGreaterThan(16);
     for (const answer of answers) answer.destroy();

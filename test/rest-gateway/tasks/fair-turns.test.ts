@@ -70,7 +70,7 @@ async function resultsOf(ids: readonly string[]): Promise<unknown[]> {
   return (await gateways.owner.query(text, [ids])).rows.map(({ result }) => result);
 }
 
-/** Of a stranger without an account, from one address. */
+/** Queues calls of a stranger without an account, from one address. */
 async function floodAnonymously(count = 100): Promise<void> {
   const sent = { headers: later, from: STRANGER };
   for (let left = count; left > 0; left -= 10) {
@@ -79,7 +79,7 @@ async function floodAnonymously(count = 100): Promise<void> {
   }
 }
 
-/** Of a stranger with an account. */
+/** Queues calls of a stranger with an account. */
 function floodSignedIn(count = 300): Promise<unknown> {
   const claims = JSON.stringify({ sub: String(eve.userId), role: "authenticated", iss: "flood" });
   return gateways.owner.query(
@@ -138,7 +138,7 @@ describe("turns", () => {
   test("go round among callers, however many tasks each has, and a task that is due later gets its turn then", async () => {
     const client = await gateways.owner.connect();
     try {
-      // In a transaction that is rolled back, so that no gateway begins them.
+      // The transaction is rolled back, so that no gateway begins them.
       await client.query("begin; update content_service.bounds set bound = 1000 where name like 'running%'");
       const queue = (owner: string, count: number, runAt = "now()") =>
         client.query(

@@ -8,7 +8,7 @@ import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import { newPerson, openGateways, PASSWORD, type Person } from "../sign-in/gateways.ts";
 
-/** What a DBA might write; `public.enqueue` is that of the documentation. */
+/** Functions that a DBA might write; `public.enqueue` is that of the documentation. */
 const FUNCTIONS = `
   create table public.ledger (id bigint generated always as identity, note text not null, writer text, role text, claims text, interface text);
   alter table public.ledger enable row level security;
@@ -80,7 +80,7 @@ async function enqueue(person: Person, name: string, values: object = {}, option
   return data;
 }
 
-/** As a DBA would in psql. */
+/** Queues a call like a DBA in psql. */
 async function enqueueInSql(role: string, ...values: unknown[]): Promise<string> {
   const client = await gateways.owner.connect();
   try {

@@ -6,7 +6,7 @@ import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { newPerson, openGateways, type Person, type Sent, type TestResponse } from "../sign-in/gateways.ts";
 
-/** What a DBA might write. */
+/** Functions that a DBA might write. */
 const FUNCTIONS = `
   create table public.ledger (id bigint generated always as identity primary key, note text not null, writer text);
   alter table public.ledger enable row level security;
@@ -109,7 +109,7 @@ async function notesOf(note: string): Promise<readonly { writer: string | null }
   return (await gateways.owner.query("select writer from public.ledger where note = $1", [note])).rows;
 }
 
-/** Holds what take_long waits for. */
+/** Holds the lock that take_long waits for. */
 async function closedGate(gate: number): Promise<{ open(): Promise<void> }> {
   const client = await gateways.owner.connect();
   await client.query("select pg_advisory_lock($1)", [gate]);
@@ -513,7 +513,7 @@ describe("a task", () => {
     const gone = await newPerson(gateways);
     const gates = await closedGate(33);
     const asGone = { token: gone.pair.accessToken, headers: later };
-    // Three at a time, so that the fourth waits.
+    // Three run at a time, so that the fourth waits.
     const busy = await Promise.all(Array.from({ length: 3 }, () => call("take_long", { gate: 33 }, asGone)));
     await vi.waitFor(async () => {
       for (const { body } of busy) expect((await look(body.taskId, gone.pair.accessToken)).body.status).toBe("running");

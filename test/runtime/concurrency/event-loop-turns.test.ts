@@ -6,7 +6,7 @@ import { noteAcceptedConnection, runStepwise, type Stepwise } from "../../../run
 
 const CONNECTIONS = 100;
 
-/** How many slices a long computation does while all clients connect at once. */
+/** Returns the number of slices that a long computation does while all clients connect at once. */
 async function slicesUntilAccepted(accept: () => void): Promise<number> {
   let accepted = 0;
   let slices = 0;

@@ -122,7 +122,7 @@ test("an uncaught error restarts the work that it comes from, and no other", asy
   await until(() => supervisor.restarts().first === 1);
   expect(stops).toEqual(["first 1"]);
   expect(log.warn).toHaveBeenCalledWith({ err: error, work: "first" }, expect.stringContaining("uncaught"));
-  // What the runner before has left fails later: the present one goes on.
+  // An error of work that the previous runner has left comes later: the present runner goes on.
   expect(contexts[0]!(restartWorkOfUncaught, error)).toBe(true);
   await new Promise(setImmediate);
   expect(supervisor.stopped()).toEqual([]);

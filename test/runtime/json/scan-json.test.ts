@@ -6,7 +6,7 @@ import { stepsOf } from "../steps.ts";
 
 const scan = (text: string): JsonScan => runToCompletion(scanJson(Buffer.from(text)));
 
-/** What a visitor is told. */
+/** Returns the calls that a visitor receives. */
 function records(text: string) {
   const bytes = Buffer.from(text);
   const slice = (start: number, end: number) => bytes.toString("utf8", start, end);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isPublicAddress } from "../../../runtime/limits/ip-address.ts";
 
-/** IANA's registries of special-purpose addresses (RFC 6890), with multicast and what is reserved: the first and the last address of each. */
+/** IANA's registries of special-purpose addresses (RFC 6890), with multicast and reserved ones: the first and the last address of each. */
 const SPECIAL = {
   "this network": ["0.0.0.0", "0.255.255.255"],
   "private use": ["10.0.0.0", "10.255.255.255", "172.16.0.0", "172.31.255.255", "192.168.0.0", "192.168.255.255"],

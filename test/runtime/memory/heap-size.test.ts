@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { heapSize } from "../../../runtime/memory/byte-quota.ts";
 
-/** In a thread of its own, whose heap has nothing else: to collect the garbage of all tests takes seconds. */
+/** Measures in a thread of its own, whose heap has nothing else: to collect the garbage of all tests takes seconds. */
 const MEASURE = `
   const { parentPort, workerData: { text, times } } = require("node:worker_threads");
   require("node:v8").setFlagsFromString("--expose-gc");
@@ -14,7 +14,7 @@ const MEASURE = `
   collect();
   parentPort.postMessage((process.memoryUsage().heapUsed - before) / kept.length);`;
 
-/** How many bytes are in use with these values in memory, for each of them. */
+/** Returns the bytes in use for each of these values in memory. */
 async function measured(text: string, times: number): Promise<number> {
   const worker = new Worker(MEASURE, { eval: true, workerData: { text, times } });
   const [bytes] = await once(worker, "message");

@@ -31,7 +31,7 @@ const ODD_ROWS = `
      '{NULL,"NULL",","}', '{"a": [1e40, null]}'),
     (null, 0.10, 1e-300, '', 'infinity', '-00:00:00.000001', '{}', '"\\\\ \\" é"')`;
 
-/** What every table holds, told so that any difference shows. */
+/** Digests of the rows of every table, which differ if any row does. */
 const DIGEST = `
   select table_schema || '.' || table_name as name, (xpath('/row/d/text()', query_to_xml(format(
       'select md5(coalesce(string_agg(t::text, chr(10) order by t::text), '''')) as d from only %I.%I t',

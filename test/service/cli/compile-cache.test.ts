@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { REPOSITORY } from "../../repository.ts";
 
-/** As the service and its commands begin. */
+/** Evaluates code in a process that begins like the service and its commands. */
 async function evaluate(code: string): Promise<unknown> {
   const { stdout } = await promisify(execFile)(
     process.execPath,

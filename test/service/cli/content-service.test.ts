@@ -16,7 +16,7 @@ import { until } from "../../until.ts";
 
 const BIN = join(REPOSITORY, "bin/content-service.js");
 const run = promisify(execFile);
-/** Of a command in this repository, whose modules other tests have compiled. */
+/** The environment of a command in this repository, whose modules other tests have compiled. */
 const inRepository = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE };
 
 const folder = useFolder("content-service-package-");
@@ -119,7 +119,7 @@ describe("content-service", () => {
     await run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", join(modules, "content-service")]);
 
     const installed = join(modules, "content-service/bin/content-service.js");
-    // What package.json exports can be imported, and its types are found.
+    // The exports of package.json can be imported, and their types are found.
     const use =
       'import { resuming } from "content-service/resuming-socket"; export const made: typeof WebSocket = resuming(WebSocket);';
     await writeFile(join(folder, "use.mts"), use);
@@ -138,7 +138,7 @@ describe("content-service", () => {
     expect(await readdir(join(folder, "app"))).toEqual(
       expect.arrayContaining([".env.example", ".github", ".gitignore", tarball]),
     );
-    // As `npm install ../content-service-….tgz` leaves a new folder: npm ci of CI finds the tarball only if it is in the project.
+    // `npm install ../content-service-….tgz` leaves such a new folder: npm ci of CI finds the tarball only if it is in the project.
     const begun = join(folder, "begun");
     await mkdir(join(begun, "node_modules"), { recursive: true });
     await symlink(join(modules, "content-service"), join(begun, "node_modules/content-service"));

@@ -11,7 +11,7 @@ import { REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
 import { BIN, makeProjectFolder, type ProjectFolder } from "./project.ts";
 
-/** What needs no Postgres of its own is tested on that of the run. */
+/** Tests that need no Postgres of their own use that of the run. */
 const database = useDatabase({ template: "empty" });
 const onDatabase = { DATABASE_URL: database.ownerUrl, JWT_SECRET: SECRET };
 
@@ -185,7 +185,7 @@ function postJson(url: string, body: object, headers: Record<string, string> = {
   });
 }
 
-/** What a client receives of its own message to a private channel. */
+/** Resolves with a client's own message to a private channel. */
 function firstBroadcast(client: SupabaseClient, topic: string): Promise<unknown> {
   const channel = client.channel(topic, { config: { private: true, broadcast: { self: true } } });
   return new Promise((resolve, reject) => {
@@ -213,7 +213,7 @@ const SUPABASE_FILES = {
         return new;
       end $$;
     create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user();`,
-  // As "supabase db pull" writes it, with statements that refuse a transaction.
+  // "supabase db pull" writes such a file, with statements that refuse a transaction.
   "20240201000000_remote_schema.sql": `SET statement_timeout = 0;
     SELECT pg_catalog.set_config('search_path', '', false);
     CREATE EXTENSION IF NOT EXISTS "pg_net" WITH SCHEMA "extensions";

@@ -13,7 +13,7 @@ import { killAtEachStep } from "../../killed-commands.ts";
 const settings = { BASE_SCHEMA: "platform" };
 const rootUrl = urlOf("postgres", "postgres");
 const query = async (url: string, sql: string) => (await withClient(url, (client) => client.query(sql))).rows;
-/** What creates, names, marks and drops databases, and completes what is done in them. */
+/** Statements that create, name, mark or drop databases, and commits, which complete the work in them. */
 const isStep = /^(?:create|drop|alter|comment on|revoke all on) database|^commit\b/i;
 
 const database = useDatabase({ template: "platform" });
@@ -93,7 +93,7 @@ describe("a command that is killed at any step leaves nothing that the next one 
       expect(steps).toBeGreaterThan(4);
     });
 
-    // All or nothing. What is complete is served, and refuses another restore.
+    // A restore is complete or absent. A complete one is served, and refuses another restore.
     test("of all rows", async () => {
       const restore = { database: restored, command: "restore", words: [file], settings, isStep };
       const notes = () => query(restored.ownerUrl, "select * from public.notes");

@@ -159,7 +159,7 @@ describe("a rehearsal that is ended", () => {
       if (second) expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("used by another command") });
       expect(await sleeping()).toHaveLength(1);
       child.kill(signal);
-      // As npm does at Ctrl-C, beside the terminal.
+      // npm sends a second signal at Ctrl-C, beside that of the terminal.
       child.kill(signal);
       expect(await ended).toEqual([1, null]);
       expect(streams.logged).toContain(`Stopped by ${signal}.`);

@@ -44,7 +44,7 @@ test("a deleted row is there again as of a time before, although the service was
   await until(async () => new Date((await recoverable(killed))!.to) > before);
   await killed.kill();
 
-  // Of a restore that was killed.
+  // A killed restore leaves such a folder.
   await mkdir(join(root, "restored.incomplete/postgres/base"), { recursive: true });
   const at = before.toISOString();
   const restored = await runCommandWith("restore", ["--at", at, "--into", join(root, "restored")], settings("data"));

@@ -41,7 +41,7 @@ export function runWithoutDatabase(
   return run(name, words, settings);
 }
 
-/** As a person runs it, with these settings and no other. */
+/** Runs a command like a person, with these settings and no other. */
 export function runCommandWith(
   name: string,
   words: readonly string[],
@@ -59,7 +59,7 @@ const fileOf = (name: string) => join(REPOSITORY, `service/cli/${name}.ts`);
 
 function environmentOf(settings: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const own = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE, MIGRATIONS_DIR: NO_PROJECT };
-  // As in a process, a setting without a value is none.
+  // In a process, too, a setting without a value is none.
   return Object.fromEntries(Object.entries({ ...own, ...settings }).filter(([, value]) => value !== undefined));
 }
 

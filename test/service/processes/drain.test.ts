@@ -36,14 +36,14 @@ afterEach(async () => {
 });
 
 async function start(settings: NodeJS.ProcessEnv): Promise<void> {
-  // Longer than a slow machine takes for what is in flight.
+  // Requests in flight end sooner, even on a slow machine.
   const patience = { DRAIN_TIMEOUT_SECONDS: "300", DB_STATEMENT_TIMEOUT_SECONDS: "300" };
   program = await startGateway(database, { ...patience, ...settings });
 }
 
 const openGate = () => owner.query("update public.gate set is_open = true");
 
-/** What becomes of a request that is in flight until the gate is opened, with others so that so many are. */
+/** Returns the outcome of a request that is in flight until the gate is opened, with others so that so many are. */
 async function sendWaiting(count = 1): Promise<{ readonly outcome: Promise<unknown> }> {
   const answer = ask(`${program.url}/rest/v1/rpc/wait`, { headers: { apikey: anonKey }, method: "POST" });
   const outcome = answer.then(
@@ -127,7 +127,7 @@ describe.each([
           (thrown: NodeJS.ErrnoException) => thrown,
         );
         answered++;
-        // As upgrades are refused: with an HTTP status.
+        // A refused upgrade has an HTTP status.
         if (error && !error.message.startsWith("Unexpected server response")) return error.code;
       }
     });
@@ -156,7 +156,7 @@ describe.each([
     const ended = once(program.child, "close");
     program.child.kill("SIGTERM");
     await until(turnsAway);
-    // Sooner it would pass for the same one, which npm and a terminal both tell.
+    // An earlier signal would count as the same one, which npm and a terminal both send.
     await sleep(300);
     program.child.kill("SIGTERM");
     expect((await ended)[0]).toBe(1);
@@ -166,7 +166,7 @@ describe.each([
 
 describe("SIGTERM", () => {
   test("cancels requests that exceed DRAIN_TIMEOUT_SECONDS, gives tasks no more time, and leaves unfinished ones to another gateway", async () => {
-    // Longer than what is closed behind both may take.
+    // The work that is closed after both takes less.
     await start({ DRAIN_TIMEOUT_SECONDS: "7", DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60" });
     const headers = { apikey: anonKey, Prefer: "respond-async" };
     const { status } = await ask(`${program.url}/rest/v1/rpc/wait`, { headers, method: "POST" });

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import pg from "pg";
 
 /**
- * Loaded into a service before its program. At SIGWINCH, an uncaught error and an unhandled rejection occur in the context of each of these
+ * Node loads this into a service before its program. At SIGWINCH, an uncaught error and an unhandled rejection occur in the context of each of these
  * queries that was sent, as if the library that sent it had a fault; at SIGPROF, an error that comes from nowhere.
  */
 const QUERIES = [

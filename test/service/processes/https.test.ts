@@ -40,7 +40,7 @@ const start = (settings: NodeJS.ProcessEnv = {}) =>
     ...settings,
   });
 
-/** On a connection of its own. */
+/** Visits a path on a connection of its own. */
 async function visit(path: string, { url = program.url, trust = ca } = {}) {
   const request = get(`${url}${path}`, { ca: trust, agent: false });
   const [answer] = (await once(request, "response")) as [IncomingMessage];

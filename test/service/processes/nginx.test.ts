@@ -53,7 +53,7 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     const { certificate, key } = await authority.sign("localhost", "site");
     const text = await readFile(join(REPOSITORY, "deploy/nginx.conf"), "utf8");
     const own = text
-      // Not everybody who tests may raise it.
+      // Some users who run the tests may not raise it.
       .replace(/^worker_rlimit_nofile .*\n/m, "")
       .replace("listen 443 ssl", `listen ${port} ssl`)
       .replace("127.0.0.1:3000", new URL(service.url).host)
@@ -117,7 +117,7 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
 
   test("buffers bodies until they are complete, so that slow ones take no memory of the service", async () => {
     const headers = { apikey: anonKey, Authorization: `Bearer ${token({ role: "service_role" })}` };
-    // More than it has for all of them.
+    // These exceed the memory for all of them.
     const beginnings = Array.from({ length: 3 }, () => {
       const asked = request(`${url}/rest/v1/users`, {
         ca,

@@ -85,7 +85,7 @@ const ACCEPTED = ["*/*", "text/csv", "application/geo+json", "application/vnd.pg
 // Debian's package nginx-light, which .ci/run installs.
 describe.runIf(existsSync(NGINX))("a shared cache", () => {
   let nginx: ChildProcess;
-  /** `heeding` stores what `Cache-Control` allows; `careless` ignores it, and has only `Vary`. */
+  /** `heeding` stores the responses that `Cache-Control` allows; `careless` ignores it, and has only `Vary`. */
   const caches = { heeding: 0, careless: 0 };
   const agent = new Agent({ keepAlive: true });
 

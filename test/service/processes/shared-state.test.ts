@@ -46,7 +46,7 @@ const at = (path: string) => `${program.url}${path}`;
 let callers = 0;
 const newCaller = () => jwt.sign({ role: "service_role", sub: `caller-${++callers}` }, SECRET);
 
-/** On a connection of its own: the workers take turns. */
+/** Sends a request on a connection of its own: the workers take turns. */
 const send = (path: string, body: object, headers: Readonly<Record<string, string>> = {}) =>
   fetch(at(path), {
     method: "POST",
@@ -67,7 +67,7 @@ describe("the limits of two workers are those of the service", () => {
       const { status } = await ask(at("/rest/v1/ledger?limit=1"), { headers });
       statuses.push(status);
       if (status === 200) admitted++;
-      // What arrives during a report is counted later.
+      // Requests that arrive during a report are counted later.
       await until(async () => (await reported()) > admitted - LIMIT / 10);
     }
     expect(admitted).toBeGreaterThanOrEqual(LIMIT);
@@ -84,7 +84,7 @@ describe("the limits of two workers are those of the service", () => {
       return { socket, status };
     };
     const sockets: WebSocket[] = [];
-    // What the other worker has opened is known a moment later.
+    // The worker learns of the other one's connections a moment later.
     await until(async () => {
       const { socket, status } = await open();
       if (status === 101) sockets.push(socket);
@@ -154,7 +154,7 @@ describe("two workers of a database without logical replication", () => {
       WEB_CONCURRENCY: "2",
       DIRECT_DATABASE_URL: database.ownerUrl.replace("postgres@", `${name}@`),
     });
-    // In turn two for each worker.
+    // The workers take turns, so each has two.
     const clients = Array.from({ length: 4 }, () => makeClient(service.url));
     try {
       const received = clients.map(() => new Set<string>());

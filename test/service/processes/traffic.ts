@@ -14,7 +14,7 @@ type TestRequest = {
   readonly method?: string;
 };
 
-/** One request, on a connection of its own unless an agent keeps one. */
+/** Sends one request, on a connection of its own unless an agent keeps one. */
 export async function ask(
   url: string,
   { agent = false, headers = {}, method = "GET" }: TestRequest = {},
@@ -28,7 +28,7 @@ export async function ask(
 
 export type Traffic = {
   readonly answered: () => number;
-  /** What went wrong until the end. */
+  /** Ends the traffic, and returns the errors until then. */
   end(): Promise<string[]>;
 };
 

@@ -32,7 +32,7 @@ async function usedMebibytes(root: number): Promise<number> {
   return kibibytes / 1024;
 }
 
-// Not by a limit of the kernel, because few machines let a test set one.
+// The test sets no limit of the kernel, because few machines allow that.
 test.runIf(process.platform === "linux")(
   "the service and the embedded Postgres, with rows, sockets and GraphQL, fit a machine of 512 MB",
   async () => {

@@ -330,7 +330,7 @@ describeInBrowser("the tables of Studio", () => {
     await page.locator(".grid-row [data-column='0']").first().click();
     await page.keyboard.press("ControlOrMeta+End");
     await page.locator(".grid-row", { hasText: "1000" }).waitFor();
-    // Until all is read that is near.
+    // The loop ends when all rows near the view have been read.
     for (let before = -1; before !== reads(); ) {
       before = reads();
       await page.waitForTimeout(300);

@@ -5,7 +5,7 @@ import { Application as NodeApplication } from "@oakserver/oak";
 export * from "@oakserver/oak";
 
 export class Application extends NodeApplication {
-  /** As in Deno, the promise is pending for as long as the function serves. */
+  /** The promise is pending for as long as the function serves, as in Deno. */
   listen() {
     Deno.serve(async (request, { remoteAddr }) => {
       // Until version 12 a connection is expected, and later the address.

@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 const token = () => jwt.sign({ role: "authenticated", sub: "1" }, SECRET);
 
-/** Each row as often as it is asked for, under other names. */
+/** Selects each row as often as it is asked for, under other names. */
 function contents(rows: number, times: number): string {
   const names = Array.from({ length: times }, (_, index) => `c${index}: content`).join(" ");
   return `{ articles(first: ${rows}) { edges { node { ${names} } } } }`;

@@ -35,7 +35,7 @@ const variables = (kibibytes: number) => ({ unused: "x".repeat((kibibytes * KIB)
 const documentOf = (name: string, fields: number) =>
   `subscription { onArticleCreated { ${Array.from({ length: fields }, (_, nth) => `${name}${nth}: title`).join(" ")} } }`;
 
-/** What is said of a refusal, in either protocol. */
+/** Returns the message and the code of a refusal, in either protocol. */
 async function refusal(wire: Wire): Promise<{ message: string; code: string }> {
   const { type, payload } = await wire.hear();
   expect(type).toBe("error");
@@ -117,7 +117,7 @@ describe("the memory of all sockets", () => {
     );
     const wire = await connect();
     wire.socket.pause();
-    // Who does not read answers no ping, and would be cut off for that.
+    // A client that does not read answers no ping, and would be disconnected for that.
     const pongs = setInterval(() => wire.socket.pong(), 1_000);
     const query = "{ articles(first: 10) { edges { node { content } } } }";
     for (let nth = 0; nth < 60; nth++) wire.say({ type: "subscribe", id: String(nth), payload: { query } });

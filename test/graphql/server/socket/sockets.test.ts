@@ -299,7 +299,7 @@ describe("graphql-ws, the older protocol", () => {
 });
 
 describe("an upgrade request", () => {
-  /** How it is answered when it is not taken up. */
+  /** Resolves with the status of an upgrade request: 101 if it succeeds. */
   function ask(path: string, headers: Readonly<Record<string, string>>): Promise<number> {
     return new Promise((resolve, reject) => {
       const sent = request(`${graphql.service.url}${path}`, {

@@ -4,7 +4,7 @@ import { WebSocket } from "ws";
 // biome-ignore lint/suspicious/noExplicitAny: what a message holds is what its test says.
 type Message = any;
 
-/** A client that says what it is told to, and keeps what it hears. */
+/** A client that sends the given messages, and keeps those that it receives. */
 export class Wire {
   readonly socket: WebSocket;
   readonly #heard: Message[] = [];
@@ -34,7 +34,7 @@ export class Wire {
     this.socket.send(typeof message === "string" ? message : JSON.stringify(message));
   }
 
-  /** The next message, whatever it is. */
+  /** Returns the next message of any kind. */
   async hear(): Promise<Message> {
     while (this.#heard.length === 0) {
       if (this.#closed) throw new Error(`closed: ${this.#closed.code} ${this.#closed.reason}`);
@@ -43,7 +43,7 @@ export class Wire {
     return this.#heard.shift();
   }
 
-  /** What came and was not asked for. */
+  /** The messages that came and were not asked for. */
   get unheard(): readonly Message[] {
     return this.#heard;
   }

@@ -17,14 +17,14 @@ test.each([
   ["node:crypto", ["node:crypto", null]],
   ["./other.ts", ["./other.ts", null]],
   ["jose", ["jose", null]],
-  // By the import map
+  // The import map has these
   ["zod", ["zod", null]],
   ["zod/v4", ["zod/v4", null]],
   ["cors", ["./cors.ts", map.base]],
   ["cors/more", ["cors/more", null]],
   ["@shared/a/b.ts", ["./_shared/a/b.ts", map.base]],
   ["https://esm.sh/jose@6", ["jose", null]],
-  // By the table
+  // The table has these
   ["https://esm.sh/lodash", ["lodash", null]],
   ["jsr:@supabase/supabase-js@2/cors", ["@supabase/supabase-js/cors", null]],
   // Types have no content

@@ -20,7 +20,7 @@ export type OpenApiFixture = {
   close(): Promise<void>;
 };
 
-/** A service with some rows in it, and tables of a DBA's that have what the content service has not. */
+/** Opens a service with some rows in it, and tables of a DBA's with properties that those of the content service lack. */
 export async function openOpenApiFixture(): Promise<OpenApiFixture> {
   const database = await cloneDatabase();
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });

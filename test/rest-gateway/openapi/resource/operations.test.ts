@@ -9,7 +9,7 @@ import { type Manner, type Request, requestsOf } from "./requests.ts";
 const ROLES = ["anon", "authenticated", "admin", "service_role"];
 const VERSIONS = [1, 2];
 const AUDIENCES = ROLES.flatMap((role) => VERSIONS.map((version) => [role, version] as const));
-/** Those that differ most, for the walk through all operations. */
+/** The services and roles that differ most, for the walk through all operations. */
 const WALKED = [
   ["anon", 1],
   ["authenticated", 1],
@@ -18,7 +18,7 @@ const WALKED = [
 ] as const;
 /** A password is hashed for each of these, which takes as long as a hundred other requests. */
 const DEAR = /^(auth|session)\./;
-/** How many requests of all kinds; 20000 for a thorough look. */
+/** The number of requests of all kinds; 20000 for a thorough look. */
 const FUZZ = propertyRuns(2_400);
 const AT_ONCE = 16;
 /** `/admin/v1` runs at most so many explanations and statements at once, and refuses more with 503. */

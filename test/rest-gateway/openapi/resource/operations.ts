@@ -26,7 +26,7 @@ export type TestResponse = { readonly status: number; readonly contentType: stri
 export type ReadDocument = {
   readonly operations: readonly Operation[];
   readonly resolve: (schema: Json) => Json;
-  /** What of an answer the document does not foresee; null when it foresees it. */
+  /** Returns the part of an answer that the document does not foresee; null if it foresees all. */
   judge(operation: Operation, result: TestResponse): string | null;
 };
 

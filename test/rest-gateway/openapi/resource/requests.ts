@@ -8,7 +8,7 @@ export type Request = {
   readonly body: string | null;
 };
 
-/** As the document wants it; `wild`: whatever a client may send that has not read it. */
+/** A `wild` request is one of a client that has not read the document. */
 export type Manner = "as documented" | "wild";
 
 /** Requests of an operation, made from nothing but the document. */
@@ -75,7 +75,7 @@ function toText(value: unknown): string {
   return (typeof value === "string" ? value : (JSON.stringify(value) ?? "")).toWellFormed();
 }
 
-/** What node lets into a header. */
+/** Removes the characters that Node refuses in a header. */
 function asHeader(value: unknown): string {
   return toText(value)
     .replace(/[^\x20-\x7e]/g, "")

@@ -24,7 +24,7 @@ import { type ReadDocument, readDocument } from "./operations.ts";
 const ADMIN = { ADMIN_EMAIL: "root@example.org", ADMIN_PASSWORD: "Obsidian-Ladder-4" };
 const AT = /^\/(auth|api\/auth|api\/mfa|csrf-token|\.well-known)(\/|$)/;
 
-/** What shows a page, leads a browser on, or speaks the language of a provider: nothing for a program that reads JSON. */
+/** Routes that show a page, redirect a browser, or speak the protocol of a provider: programs that read JSON do not call them. */
 const FOR_BROWSERS = [
   "GET /auth/account",
   "POST /auth/account",
@@ -93,7 +93,7 @@ beforeAll(async () => {
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 
-/** All addresses that signing in has, as the service puts them together. */
+/** Returns all addresses of the sign-in, as the service mounts them. */
 function mountedAddresses(): string[] {
   const { config } = readConfig({ JWT_SECRET: SECRET, DATABASE_URL: gateways.database.url });
   const keys = makeTokenKeys(config);
@@ -142,7 +142,7 @@ async function methodsAt(address: string): Promise<string[]> {
     .filter((method) => method !== "HEAD" && method !== "OPTIONS");
 }
 
-/** Asks as a program would that has read the document, and sees that the answer is what it says. */
+/** Sends a request like a program that has read the document, and expects the answer that the document describes. */
 async function call(
   id: string,
   sent: Sent & { readonly body?: object; readonly in?: Readonly<Record<string, unknown>> } = {},

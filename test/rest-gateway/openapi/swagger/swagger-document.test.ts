@@ -13,7 +13,7 @@ async function documentFor(role: string, differently?: Partial<TableDocumentOpti
   return JSON.parse(await textOf(printDocument(document)));
 }
 
-// That it is PostgREST's in every detail, postgrest.test.ts shows; this holds where PostgREST is not at hand.
+// The test postgrest.test.ts compares it with PostgREST's in every detail; this one needs no PostgREST.
 describe("the Swagger document", () => {
   test("describes columns by the names of their SQL types, and keys by notes", async () => {
     const { definitions } = await documentFor("user");

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { useFixture } from "../../../fixture.ts";
 import { openResources, type Resources } from "../open-resources.ts";
 
-/** As long as names of Postgres can be. */
+/** Names of the greatest length that Postgres allows. */
 const LONG_NAME = "ä".repeat(31);
 const PLAIN_LONG_NAME = "n".repeat(63);
 

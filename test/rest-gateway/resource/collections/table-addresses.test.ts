@@ -192,7 +192,7 @@ describe("tables with any names in several schemas", () => {
             const found = [...served].map(
               ([address, table]) => [JSON.stringify([table.schema, table.name]), address] as const,
             );
-            // Each once, and no two at one address.
+            // Each table is found once, and no two have one address.
             expect(new Set(found.map(([table]) => table))).toEqual(
               new Set(made.slice(0, index + 1).map((each) => JSON.stringify(each))),
             );

@@ -120,7 +120,7 @@ describe("a form of the account page", () => {
   });
 });
 
-/** What the forms may change. */
+/** Returns everything that the forms can change. */
 async function state(userId: number) {
   const { rows } = await gateways.owner.query(
     `select users.name, users.email, account.verified_email, account.password_hash, account.tokens_valid_from,

@@ -185,7 +185,7 @@ describe("a sign-up", () => {
       "update auth.mail_tokens set created_at = now() - interval '2 hours', expires_at = now() - interval '1 hour' where lower(email) = lower($1)",
       [email],
     );
-    // That of /auth/register may be later.
+    // The mail of /auth/register may come later.
     const count = (await mails.receive(email, 2)).length;
     await post("/auth/v1/resend", { type: "signup", email }, {}, quick);
     const token = (await mails.receive(email, count + 1))[count]!.code;

@@ -12,7 +12,7 @@ const database = useDatabase();
 const mailDir = useFolder("mail-");
 const owner = useFixture(() => new pg.Pool({ connectionString: database.ownerUrl, max: 2 }));
 const service = useService({ database, settings: { AUTH_AUTOCONFIRM: "true", AUTH_ANONYMOUS_SIGN_INS: "true" } });
-/** Whether sign-ups are open is a state of the database. */
+/** The database keeps whether sign-ups are open. */
 const closed = useService({ settings: { AUTH_SIGN_UPS: "off" } });
 
 const newClient = () => makeClient(service.url);
@@ -35,7 +35,7 @@ const signInAt = (path: string, username: string) =>
 // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what its test says.
 const readJson = (response: Response): Promise<any> => response.json();
 
-/** What the documented routes answer for an access token. */
+/** True if the documented routes accept the access token. */
 const isAccepted = async (token: string) =>
   (
     await fetch(`${service.url}/rest/v1/users?select=id&limit=1`, {

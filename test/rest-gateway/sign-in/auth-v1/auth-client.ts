@@ -6,7 +6,7 @@ import { SECRET } from "../../../secret.ts";
 export const PASSWORD = "Tangerine-Boat-7";
 export const ANON_KEY = jwt.sign({ role: "anon" }, SECRET);
 
-/** As an application for Supabase makes it. */
+/** Makes a client like an application for Supabase. */
 // biome-ignore lint/suspicious/noExplicitAny: the client calls rows of unknown tables any.
 export function makeClient(url: string, auth: object = {}, key = ANON_KEY): SupabaseClient<any, any, any> {
   return createClient(url, key, { auth: { persistSession: false, autoRefreshToken: false, ...auth } });

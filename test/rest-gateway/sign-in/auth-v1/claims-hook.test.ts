@@ -25,7 +25,7 @@ beforeAll(async () => {
 const post = (path: string, body: object) =>
   gateways.post(`${gateways.one.url}${path}`, body, { headers: { apikey: ANON_KEY } });
 
-/** What each way to a token answers. */
+/** Returns the response of each route that issues tokens. */
 const signIn = () =>
   Promise.all([
     post("/auth/login", { username: person.email, password: PASSWORD }),

@@ -49,7 +49,7 @@ async function open(link: URL): Promise<URL> {
 
 const fragmentOf = ({ hash }: URL) => Object.fromEntries(new URLSearchParams(hash.slice(1)));
 
-/** Somebody with a confirmed address and the password. */
+/** Creates somebody with a confirmed address and the password. */
 async function newUser() {
   const email = newAddress();
   const { error } = await newClient(lenient).auth.signUp({ email, password: PASSWORD });
@@ -59,7 +59,7 @@ async function newUser() {
 
 const STRANGERS_PASSWORD = "Velvet-Stone-9";
 
-/** Somebody who registers an address without proof. */
+/** Registers an address for somebody without proof. */
 async function registerStranger(email: string): Promise<{ readonly refreshToken: string }> {
   const response = await fetch(`${service.url}/auth/register`, {
     method: "POST",

@@ -141,7 +141,7 @@ describeInBrowser("passkeys of an application", () => {
     }
   });
 
-  /** Runs the body with a client of its own; returns what it returns. */
+  /** Runs the body with a client of its own; returns the body's result. */
   const run = <T>(body: string) =>
     page.evaluate<T>(`(async () => {
       const options = { auth: { persistSession: false, autoRefreshToken: false } };

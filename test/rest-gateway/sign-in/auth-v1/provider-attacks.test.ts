@@ -47,7 +47,7 @@ beforeEach(() => {
 const post = (path: string, body: object) =>
   gateways.post(`${gateways.one.url}/auth/v1${path}`, body, { headers: { apikey: ANON_KEY } });
 
-/** Where the service sends the browser. */
+/** Returns the address to which the service sends the browser. */
 async function leaveFor(name: string, more: Readonly<Record<string, string>> = {}): Promise<URL> {
   const query = new URLSearchParams({ provider: name, redirect_to: PROGRAM, ...more });
   return new URL((await browser.ask(at(`/auth/v1/authorize?${query}`))).headers.get("location")!);

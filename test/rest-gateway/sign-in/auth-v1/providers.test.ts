@@ -62,7 +62,7 @@ async function startOf(client: SupabaseClient, options: object = {}): Promise<st
   return data.url!;
 }
 
-/** Where the browser is in the end. */
+/** Returns the address at which the browser ends. */
 async function leadOf(start: string, login: string): Promise<URL> {
   return (await provider.signIn(gateways.browser(), start, login)).url;
 }

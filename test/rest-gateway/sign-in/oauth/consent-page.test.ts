@@ -21,7 +21,7 @@ describeInBrowser("the page of consent in a browser", () => {
   let person: Person;
   let application: Application;
   let siteUrl: string;
-  /** What the application's site shows. */
+  /** The text on the page of the application's site. */
   let shown: string;
 
   const fixture = useFixture(openOAuth);
@@ -45,7 +45,7 @@ describeInBrowser("the page of consent in a browser", () => {
     return () => context.close();
   });
 
-  /** Another site than the application's, for browsers: so the session's cookie is not sent with the link. */
+  /** Returns an address of another site than the application's, for browsers: so the session's cookie is not sent with the link. */
   const atLocalhost = (address: URL) => address.href.replace("127.0.0.1", "localhost");
 
   async function ask(scope = "read write openid") {

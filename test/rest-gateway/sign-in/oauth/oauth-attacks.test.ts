@@ -37,7 +37,7 @@ beforeAll(async () => {
 
 const at = (path: string) => `${fixture.url}${path}`;
 
-/** One request, whose redirect is not followed. */
+/** Sends one request, and does not follow its redirect. */
 async function request(address: string | URL, init: RequestInit = {}) {
   const response = await fetch(address, {
     redirect: "manual",
@@ -74,7 +74,7 @@ const isRefused = (token: string) => {
   return expect(refreshed).rejects.toMatchObject({ error: "invalid_grant" });
 };
 
-/** Whether the API accepts the access token. The state of accounts and sessions is cached for some seconds. */
+/** True if the API accepts the access token. The state of accounts and sessions is cached for some seconds. */
 async function accepts(token: string): Promise<boolean> {
   const { status } = await request(at("/users?limit=1"), { headers: { Authorization: `Bearer ${token}` } });
   return status === 200;

@@ -133,7 +133,7 @@ export async function requestAuthorization(
 
 const hiddenField = (text: string, name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(text)?.[1] ?? "";
 
-/** What the form of the consent page sends. */
+/** Returns the fields that the form of the consent page sends. */
 export function consentForm({ text }: PageView, action: "approve" | "deny" = "approve") {
   return { csrf: hiddenField(text, "csrf"), authorization_id: hiddenField(text, "authorization_id"), action };
 }

@@ -30,7 +30,7 @@ const SCHEMA = `
   create policy "may all" on storage.objects to authenticated using (true) with check (true);
   create policy "may all" on storage.buckets to authenticated using (true) with check (true)`;
 
-/** For the two resources. */
+/** The tokens for the two resources. */
 type Tokens = { readonly api: string; readonly mcp: string };
 
 let person: Person;
@@ -74,7 +74,7 @@ async function ask(method: string, path: string, token: string, { body, headers 
 let lastId = 1000;
 const newId = () => ++lastId;
 
-/** Whether the interface did it. */
+/** Resolves with true if the interface carried it out. */
 type Attempt = (token: Tokens) => Promise<boolean>;
 
 const request =
@@ -158,7 +158,7 @@ const withdrawTask: Attempt = async ({ api }) => {
   return withdrawn.status === 204 || withdrawn.status === 409 || withdrawn.status === 404;
 };
 
-/** On a socket, in a channel that the application has joined. */
+/** Sends it on a socket, in a channel that the application has joined. */
 const inChannel =
   (isPrivate: boolean, event: string, payload: object): Attempt =>
   async ({ api }) => {
@@ -179,7 +179,7 @@ const TRACK = { type: "presence", event: "track", payload: { name: "app" } };
 
 const message = (isPrivate: boolean) => ({ topic: "room", event: "news", payload: { by: "app" }, private: isPrivate });
 
-/** Whatever changes or sends anything for somebody who may. */
+/** Attempts to change or send anything, for somebody who may. */
 const ATTEMPTS: Readonly<Record<string, Attempt>> = {
   "REST: insert": request(
     "POST",
@@ -318,7 +318,7 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
   "realtime: presence, private": inChannel(true, "presence", TRACK),
 };
 
-/** What only users themselves do, whatever they have granted. */
+/** Changes that only users themselves may make, whatever they have granted. */
 const ACCOUNT_CHANGES: readonly (readonly [method: string, path: string, body?: object])[] = [
   ["PUT", "/auth/v1/user", { data: { name: "Eve" } }],
   ["POST", "/auth/v1/logout"],

@@ -11,7 +11,7 @@ import { useFolder } from "../../../fixture.ts";
 import { useService } from "../../../serve.ts";
 import { until } from "../../../until.ts";
 
-// Bodies that no SDK sends, byte by byte: what is wrong is refused as S3 refuses it, and leaves no row and no file.
+// These send bodies that no SDK sends, byte by byte: invalid ones are refused as S3 refuses them, and leave no row and no file.
 
 const CREDENTIALS = { accessKeyId: "key-of-the-server", secretAccessKey: "secret-of-the-server" };
 const CONTENT = Buffer.from("a content of two chunks");

@@ -397,7 +397,7 @@ describe("uploads in parts", () => {
     expect(await refusal(part(10_001, "x"))).toEqual(["InvalidArgument", 400]);
     const complete = (chosen: s3.CompletedPart[]) =>
       ada.send(new s3.CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts: chosen } }));
-    // By the tag of the response, and by that of the list.
+    // One part has the tag of its response, the other that of the list.
     const chosen = [
       { PartNumber: 1, ETag: one.ETag },
       { PartNumber: 3, ETag: Parts![2]!.ETag },

@@ -24,7 +24,7 @@ type Signed = {
   readonly path: string;
   readonly query?: string;
   readonly body?: string;
-  /** What is signed in place of the header Host and of the path that are sent. */
+  /** The signature covers these in place of the header Host and of the path that are sent. */
   readonly signedHost: string;
   readonly signedPath: string;
 };

@@ -3,7 +3,7 @@ import jwt from "jsonwebtoken";
 import { SECRET } from "../../../secret.ts";
 import type { Caller, Case } from "./case.ts";
 
-/** What a client can tell two answers apart by. */
+/** The parts of an answer by which a client can tell two apart. */
 export type Answer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ const OUR_CACHING = "private, no-cache";
 
 const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
-/** Asks one program. Its base address is no part of what it answers. */
+/** Asks one program. Its base address is no part of its answers. */
 export async function answerTo(attempt: Case, baseUrl: string): Promise<Answer> {
   const { hostname, port, pathname } = new URL(baseUrl);
   const prefix = pathname === "/" ? "" : pathname;
@@ -49,7 +49,7 @@ export async function answerTo(attempt: Case, baseUrl: string): Promise<Answer> 
   });
 }
 
-/** Cases are written to be read: what HTTP allows in no request line is escaped here. */
+/** Escapes the characters that HTTP allows in no request line: cases are written to be read. */
 function wirePath(path: string): string {
   return path.replace(/[^!-~]/gu, encodeURIComponent);
 }
@@ -72,7 +72,7 @@ function readHeader(name: string, value: string, prefix: string): string {
   return name === "content-type" ? value.toLowerCase().replaceAll(" ", "") : value;
 }
 
-/** Less the query: that of the request, which PostgREST sorts, joins where a name comes twice, and misspells beyond ASCII. */
+/** Removes the query: that of the request, which PostgREST sorts, joins where a name comes twice, and misspells beyond ASCII. */
 function placeOf(address: string): string {
   return decodeURIComponent(Buffer.from(address.split("?")[0]!, "latin1").toString("utf8"));
 }

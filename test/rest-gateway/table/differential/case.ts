@@ -4,7 +4,7 @@ import type { IntendedDifference } from "./intended-differences.ts";
 export type Case = {
   readonly name: string;
   readonly method: string;
-  /** As it goes over the wire, less the characters that never may; see `wirePath`. */
+  /** The path on the wire, with characters that must be escaped there; see `wirePath`. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Buffer | null;
@@ -29,7 +29,7 @@ export type Caller = "anon" | { readonly role: string; readonly [claim: string]:
 export type Group = { readonly name: string; readonly cases: readonly Case[] };
 export type Area = {
   readonly name: string;
-  /** What differs from the settings of the other areas. */
+  /** The settings that differ from those of the other areas. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly groups: readonly Group[];
 };
@@ -81,7 +81,7 @@ export function remove(path: string, options: Options = {}): Case {
   return ask("DELETE", path, null, options);
 }
 
-/** The rows come back, so that a write shows what it did. */
+/** Asks for the rows, so that a write shows its effect. */
 export function returning(request: Case): Case {
   const { Prefer: preferences } = request.headers;
   const Prefer = preferences ? `${preferences}, return=representation` : "return=representation";

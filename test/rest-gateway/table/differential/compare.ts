@@ -2,7 +2,7 @@ import type { Answer } from "./answer.ts";
 import type { Case } from "./case.ts";
 import { type Difference, INTENDED, type IntendedDifference } from "./intended-differences.ts";
 
-/** What ours has to answer, and the intended differences that make it differ from what PostgREST answered. */
+/** The answer that ours must give, and the intended differences that make it differ from the answer of PostgREST. */
 export type Expectation = { readonly answer: Answer; readonly differences: readonly IntendedDifference[] };
 
 export function expectationOf(request: Case, theirs: Answer, ours: Answer): Expectation {

@@ -12,7 +12,7 @@ import { comparedPart, expectationOf, outcomeOf } from "./compare.ts";
 import { openFixture } from "./fixture.ts";
 import { INTENDED, type IntendedDifference } from "./intended-differences.ts";
 
-/** Understood by both. Every transaction is rolled back, unless a case prefers otherwise. */
+/** Both understand these. Every transaction is rolled back, unless a case prefers otherwise. */
 const SETTINGS = {
   PGRST_DB_CONFIG: "false",
   PGRST_DB_SCHEMAS: "api,other",
@@ -23,7 +23,7 @@ const SETTINGS = {
   PGRST_DB_TX_END: "rollback-allow-override",
   PGRST_JWT_SECRET: SECRET,
 };
-/** What ours does beyond PostgREST; it is tested elsewhere. */
+/** These turn off additions of ours to PostgREST, which other tests cover. */
 const OWN_SETTINGS = { REST_REQUIRE_APIKEY: "false", REST_SAFE_WRITES: "false" };
 
 type Program = { readonly url: string; stop(): Promise<void> };

@@ -6,8 +6,8 @@ export type Difference = {
   readonly since: string;
   readonly why: string;
   /**
-   * What PostgREST 12 answered as it is answered today, null when the answer has nothing to do with this.
-   * Without it the case itself says what ours answers.
+   * Converts the answer of PostgREST 12 to that of today; null if the answer has nothing to do with this.
+   * Without it the case itself has the answer of ours.
    */
   readonly today?: (theirs: Answer, ours: Answer, request: Case) => Answer | null;
 };
@@ -21,7 +21,7 @@ type ErrorBody = {
 
 /** Each is one that we want. One that no case shows any more fails the tests, and so does a difference that is not here. */
 export const INTENDED = {
-  // What does not exist
+  // Missing relations and functions
 
   "a table that is not there": {
     since: "13.0.0",
@@ -88,7 +88,7 @@ export const INTENDED = {
     },
   },
 
-  // What cannot be read
+  // Syntax errors
 
   "what is takes": {
     since: "13.0.0",
@@ -158,7 +158,7 @@ export const INTENDED = {
   "lines of CSV that are too short or too long": { since: "ours", why: "they are refused, the only line too" },
   "words for CSV that cannot be read": { since: "ours", why: "PostgREST's are those of its parser" },
 
-  // What is read
+  // Reads
 
   "a document is searched as text": { since: "13.0.0", why: "to_tsvector is applied to what is no tsvector" },
   "an alias hides the name": {
@@ -230,7 +230,7 @@ export const INTENDED = {
     },
   },
 
-  // What is written
+  // Writes
 
   "the order of written rows": { since: "13.0.0", why: "order= orders what comes back" },
   "limits of writes": { since: "13.0.0", why: "limit= no longer limits a write" },
@@ -252,7 +252,7 @@ export const INTENDED = {
     },
   },
 
-  // What is called
+  // Calls
 
   "a JSON argument by GET": { since: "13.0.0", why: "it is the JSON, not a text that holds it" },
   "a named parameter takes no whole body": { since: "14.2", why: "only one without a name does" },
@@ -262,7 +262,7 @@ export const INTENDED = {
   },
   "params=single-object": { since: "13.0.0", why: "this preference is gone" },
 
-  // How it is answered
+  // Responses
 
   "an unknown time zone": { since: "16.0", why: "it is Postgres's error, whatever the handling is" },
   "a time zone by its hours": { since: "16.0", why: "an offset is a preference for a time zone too" },

@@ -21,7 +21,7 @@ export type Payload = {
 
 const MAX_DEPTH = 4;
 const MAX_ROWS = 30;
-/** How triggers of `shop.sql` react to a label with this end. */
+/** The ends of labels to which triggers of `shop.sql` react. */
 const REFUSED_LABELS = [" dropped", " raised", " late"];
 const WITHOUT_LABEL: ReadonlySet<string> = new Set(["order_tags"]);
 

@@ -102,7 +102,7 @@ describe("a nested insert", () => {
           outcomes.rows += rowsWithin(payload.rows).length;
         } else {
           expect(answer.error, context).not.toBeNull();
-          // Of several faults, any is reported: rows of one table are inserted together.
+          // One of several faults is reported: rows of one table are inserted together.
           if (error !== ROW_DROPPED && answer.error !== error) {
             const faults = await findFaults(reference.caller, payload.rows);
             if (!faults.has(ROW_DROPPED)) expect([...faults], context).toContain(answer.error);

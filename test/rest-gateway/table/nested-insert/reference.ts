@@ -11,7 +11,7 @@ export const ROW_DROPPED = "row dropped";
 
 type Insertion = {
   readonly client: pg.Client;
-  /** Inserts a row with what is below it. */
+  /** Inserts a row with the rows below it. */
   attempt(insert: () => Promise<unknown>): Promise<unknown>;
 };
 
@@ -64,7 +64,7 @@ async function insertAll(insertion: Insertion, rows: readonly PayloadRow[]): Pro
   for (const row of rows) await insertion.attempt(() => insertTree(insertion, row, {}, []));
 }
 
-/** Parents first. Returns the columns that the row around it needs. */
+/** Inserts parents first. Returns the columns that the row around it needs. */
 async function insertTree(
   insertion: Insertion,
   { table, values, related }: PayloadRow,
@@ -132,7 +132,7 @@ function toParameter(value: unknown): unknown {
   return isJson ? JSON.stringify(value) : value;
 }
 
-/** All rows, by what they contain and refer to. */
+/** Returns all rows, by their contents and references. */
 export async function stateOf(owner: pg.Client): Promise<unknown> {
   const selects = Object.entries(SHOP).map(
     ([name, { shown }]) =>

@@ -3,7 +3,7 @@ export type ShopTable = {
   /** Values of the columns that a payload may give; each row has a label besides. */
   readonly columns: Readonly<Record<string, ColumnValues>>;
   readonly relations: readonly ShopRelation[];
-  /** A select of the rows without the keys that are generated: what they refer to is shown by its label. */
+  /** A select of the rows without the keys that are generated: labels show the rows that they refer to. */
   readonly shown: string;
 };
 

@@ -113,7 +113,7 @@ function linksOf({ headers }: TestResponse): Readonly<Record<string, string>> {
 
 type Row = Record<string, unknown>;
 
-/** Every page behind the one at the address, with whatever is done between two of them. */
+/** Reads every page behind the one at the address, with the changes between two of them. */
 async function walk(
   address: string,
   { between = async () => {}, ...request }: TestRequest & { between?: () => Promise<void> } = {},

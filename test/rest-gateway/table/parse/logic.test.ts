@@ -79,7 +79,7 @@ describe("logic trees", () => {
     ["(a.or(b.eq.1,c.eq.2))", group("or", [related("a", group("or", [eq("b", "1"), eq("c", "2")]))])],
     ["(a.not.and(b.eq.1))", group("or", [related("a", group("and", [eq("b", "1")], true))])],
     ['("a.b"."eq".eq.1)', group("or", [related("a.b", eq("eq", "1"))])],
-    // What PostgREST reads is read as there.
+    // Filters that PostgREST accepts have its meaning.
     ["(a.eq.eq.1)", group("or", [eq("a", "eq.1")])],
     ["(not.not.eq.1)", group("or", [eq("not", "1", true)])],
   ])("beyond PostgREST, %s filters by a relation", (text, condition) => {

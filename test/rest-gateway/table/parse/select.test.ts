@@ -159,7 +159,7 @@ describe("relations of select", () => {
 });
 
 describe("an invalid select", () => {
-  // The texts are PostgREST's own, from its doctests and from what version 12 answers.
+  // The texts are PostgREST's own, from its doctests and from answers of version 12.
   test.each([
     [
       "id,clients(name[])",

@@ -12,7 +12,7 @@ const fixture = useFixture(makeFixture);
 const ask = (subject: TableDocumentOptions, accept?: string, documents = new DocumentCache()) =>
   describeTables({ ...subject, accept }, documents);
 
-/** Every `$ref` of a document that leads nowhere. */
+/** Returns every `$ref` of a document that leads nowhere. */
 function danglingReferences(document: object): string[] {
   const lead = (pointer: string) =>
     pointer
@@ -28,7 +28,7 @@ function danglingReferences(document: object): string[] {
 
 type Schema = { readonly type?: string | readonly string[]; readonly items?: unknown };
 
-/** What linters of OpenAPI report beside the validator: arrays without items, and tags that are not declared. */
+/** Returns the errors that linters of OpenAPI report beside the validator: arrays without items, and tags that are not declared. */
 function documentFaults(document: { tags?: { name: string }[]; paths: object; security?: unknown }): string[] {
   const declared = new Set(document.tags?.map(({ name }) => name));
   const faults = document.security ? [] : ["no security"];

@@ -14,7 +14,7 @@ import type { Shape, ShapeCheck } from "./shapes/shape.ts";
 import { STARTERS } from "./shapes/starters.ts";
 import { TOOLS } from "./shapes/tools.ts";
 
-/** Runs the statement as the caller, and takes back what it did. */
+/** Runs the statement as the caller, and rolls it back. */
 async function runCheck(client: pg.Client, { as, claims = {}, sql, rows, error }: ShapeCheck): Promise<void> {
   const isUser = /^[0-9a-f-]{36}$/.test(as);
   const role = isUser ? "authenticated" : as;

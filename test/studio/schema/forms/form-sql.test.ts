@@ -46,12 +46,12 @@ const owner = useClient(database.ownerUrl);
 
 const rows = async (sql: string, values: unknown[] = []) => (await owner.query(sql, values)).rows;
 
-/** As a file of the current migration, which is run again with each earlier one that changes. */
+/** Runs a file of the current migration again, which happens each time an earlier one changes. */
 async function runTwice(sql: string): Promise<void> {
   for (let round = 0; round < 2; round++) await owner.query(sql);
 }
 
-/** What a name may be, as long as it is one. */
+/** Names with characters that SQL must quote. */
 const NAMES = ["plain", 'quo"te', "Semi;colon", "drop table x;--", "$$ end $$", "it's", "back\\slash", "Größe ☃"];
 const ROLES = ["anon", "authenticated", "admin", "service_role"];
 

@@ -283,7 +283,7 @@ export const calls: Area = {
       get("/rpc/divide?n=7&d=2&select=quotient"),
       get("/rpc/one_work?id=1&select=title,artists(name)"),
       get("/rpc/add?a=1&b=2&select=x", { fails: "any" }),
-      // Of which rows an empty page is, the two see differently.
+      // The two disagree on the range of an empty page.
       get("/rpc/add?a=1&b=2&limit=0", { compared: "status and code" }),
       get("/rpc/works_by?artist=eq.1", { fails: "any", name: "a filter that has the name of a parameter" }),
       get("/rpc/works_by?artist=1&artist_id=eq.1&select=id", {

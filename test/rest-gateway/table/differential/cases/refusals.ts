@@ -21,7 +21,7 @@ const emptyToken = {
 export const refusals: Area = {
   name: "refusals",
   groups: [
-    // Not 40001 and 40P01: PostgREST 12 runs such a transaction again, for ever.
+    // The cases leave out 40001 and 40P01: PostgREST 12 runs such a transaction again, for ever.
     group(
       "the status of an SQLSTATE",
       [

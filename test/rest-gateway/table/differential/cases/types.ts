@@ -1,6 +1,6 @@
 import { type Area, get, group, patch, returning } from "../case.ts";
 
-/** Of each type: a value that is in the table, another, and one that the type refuses. */
+/** For each type, a value that is in the table, another, and one that the type refuses. */
 const COLUMNS: Readonly<Record<string, readonly [value: string, other: string, wrong: string]>> = {
   small: ["0", "32767", "x"],
   whole: ["2147483647", "-1", "1.5"],
@@ -55,7 +55,7 @@ const ofEach = (questions: (column: string, value: string, other: string, wrong:
     questions(column, value, other, wrong).map((path) => whole(get(path))),
   );
 
-/** What Postgres refuses for a type (json has no equality) is refused alike, so no outcome is foreseen here. */
+/** Both refuse the same operations of a type (json has no equality), so no outcome is foreseen here. */
 export const types: Area = {
   name: "types",
   groups: [

@@ -299,7 +299,7 @@ export const updates: Area = {
       returning(patch("/items?id=in.(1,3)&select=id,note", { note: null })),
       returning(patch("/items?or=(id.eq.1,id.eq.3)&select=id,note", { note: "new" })),
       returning(patch("/items?id=gt.0&or=(id.eq.1,id.eq.3)&select=id,note", { note: "new" })),
-      // The name is that of a column here, whatever comes back under it.
+      // The name is that of a column here, whichever value comes back under it.
       ...["is.null", "not.is.null"].map((operation) =>
         returning(
           patch(`/works?artist_id=${operation}&select=id,artist_id(name)&artist_id.name=eq.Vincent`, { year: 1 }),

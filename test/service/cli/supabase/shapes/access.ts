@@ -31,7 +31,7 @@ const HOOK = `
     end;
   $$ language plpgsql stable security definer set search_path = '';`;
 
-/** Who may do what. */
+/** Projects that decide who may do what. */
 export const ACCESS: readonly Shape[] = [
   {
     name: "role based access control by a custom access token hook",

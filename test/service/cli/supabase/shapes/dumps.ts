@@ -1,6 +1,6 @@
 import { ALICE, BOB, type Shape, USERS } from "./shape.ts";
 
-/** What tools write: dumps, comparisons of schemas, and migrations that also run where extensions are missing. */
+/** Files that tools write: dumps, comparisons of schemas, and migrations that also run where extensions are missing. */
 export const DUMPS: readonly Shape[] = [
   {
     name: "blocks that ask for extensions, and create them",

@@ -1,6 +1,6 @@
 import { ALICE, BOB, type Shape, USERS } from "./shape.ts";
 
-/** What Supabase's extensions offer. */
+/** Uses of Supabase's extensions. */
 export const EXTENSIONS: readonly Shape[] = [
   {
     name: "cron: cleanup jobs, seconds, altering and unscheduling",

@@ -1,6 +1,6 @@
 import { ALICE, type Shape, USERS } from "./shape.ts";
 
-/** What belongs to the cluster or to the connection, and what is here already. */
+/** Statements about the cluster or the connection, and about objects that are here already. */
 export const ROLES: readonly Shape[] = [
   {
     name: "memberships of roles as roles of Supabase have granted them",

@@ -1,6 +1,6 @@
 import { ALICE, BOB, type Shape, USERS } from "./shape.ts";
 
-/** What projects define in SQL besides tables and policies. */
+/** Definitions of projects in SQL besides tables and policies. */
 export const SCHEMAS: readonly Shape[] = [
   {
     name: "analytics: partitions, materialized views that a job refreshes, statistics and windows",

@@ -3,7 +3,7 @@ import { ALICE, BOB, type Shape, USERS } from "./shape.ts";
 const SESSIONS = `
   insert into auth.token_sessions (id, user_id, address, user_agent) select users.id, user_id, '192.0.2.1', 'browser' from auth.users;`;
 
-/** Who calls, and what projects do with the tables of Supabase Auth. */
+/** Projects that read the caller, or use the tables of Supabase Auth. */
 export const SESSION_SHAPES: readonly Shape[] = [
   {
     name: "claims where there is no request: seeds with single claims, and functions for the service role that a job runs",

@@ -1,6 +1,6 @@
 import { ALICE, BOB, type Shape, USERS } from "./shape.ts";
 
-/** What the advisors of Supabase recommend, and what services beside Supabase need in the database. */
+/** Statements that the advisors of Supabase recommend, and that services beside Supabase need in the database. */
 export const TOOLS: readonly Shape[] = [
   {
     name: "extensions that move out of schema public, as the security advisor recommends",

@@ -19,6 +19,6 @@ export const calling = fc.oneof(
     const query = [`select=id,${text}`, "order=id", `limit=${limit}`, ...parameters].join("&");
     return get(`/rpc/all_works?${query}`, { prefer: "count=exact" });
   }),
-  // What Postgres cannot hold in a text (half a character, zero) is a case of its own.
+  // Another case covers the characters that Postgres cannot store in a text (half a character, zero).
   document.filter((body) => !JSON.stringify(body).includes("\\u")).map((body) => post("/rpc/echo_json", body)),
 );

@@ -14,7 +14,7 @@ function columnItem(table: string): fc.Arbitrary<string> {
   );
 }
 
-/** A select list, and what must be ordered for the answer to be determined. */
+/** A select list, and the parameters that order its rows, so that the answer is determined. */
 type Selected = { readonly text: string; readonly parameters: readonly string[] };
 
 export function selection(table: string, depth: number): fc.Arbitrary<Selected> {
