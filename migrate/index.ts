@@ -29,7 +29,7 @@ export {
 } from "./migrate.ts";
 export { MigrationError } from "./migration-error.ts";
 export { appliedMigrations, explainDivergence, readMigrationState } from "./migration-state.ts";
-export { type RehearsedStatement, rehearseMigrations, withCommittedSchema } from "./rehearse.ts";
+export { isAnyPending, type RehearsedStatement, rehearseMigrations, withCommittedSchema } from "./rehearse.ts";
 export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./schema-changes.ts";
 export { recreateDatabase, SCRATCH_MARK, withScratchDatabase } from "./scratch-database.ts";
 export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";

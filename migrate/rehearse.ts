@@ -160,6 +160,12 @@ function withPath<T>(
   return withClient(url, (client) => onPathOf({ name: history }, client, () => work(client)));
 }
 
+/** True if a rehearsal would apply something. */
+export async function isAnyPending(settings: MigrateSettings): Promise<boolean> {
+  const { kind } = await withClient(settings.url, (client) => readMigrationState(client, settings.histories));
+  return kind !== "current" || (await readCurrentState(settings)).pending.length > 0;
+}
+
 async function listPending(client: pg.ClientBase, settings: MigrateSettings): Promise<PendingMigration[]> {
   const { histories } = settings;
   const state = await readMigrationState(client, histories);

@@ -7,7 +7,8 @@ import { quotedName } from "#postgres/client";
 import { tableAddresses } from "#rest-gateway/resource/collections";
 import { commandLine } from "#runtime";
 import { EXIT_FAILURE, runCommand, UsageError } from "./command/command.ts";
-import { withCatalog } from "./command/command-context.ts";
+import { type CatalogCommandContext, withCatalog } from "./command/command-context.ts";
+import { withProgress } from "./command/progress.ts";
 import { readConfigFindings } from "./supabase/config-checks.ts";
 
 /** The exit code with `--strict` if there is advice, and no error. */
@@ -71,26 +72,25 @@ ${commandLine("doctor", "--names")}
       for (const line of lines) console.log(line);
       return;
     }
-    const findings = await withCatalog(baseConfig, async ({ catalog, config, postgres }) => [
-      ...(await collectFindings({
-        catalog,
-        config,
-        postgres,
-        findOmitted: async () => {
-          const { buildGraphQL } = await import("../contract/build-graphql.ts");
-          return (await buildGraphQL(catalog, config, postgres)).omitted;
-        },
-        comparesMigrations: true,
-        fileStore: openFileStore(config),
-      })),
-      ...(await readConfigFindings(process.cwd(), config, postgres.directUrl)),
-    ]);
+    const findings = await withCatalog(baseConfig, (context) => withProgress("checking", () => findProblems(context)));
     if (json) printJson(findings);
     else printFindings(findings);
     if (findings.some(({ kind }) => kind === "danger")) process.exitCode = EXIT_FAILURE;
     else if (strict && findings.length > 0) process.exitCode = EXIT_ADVICE;
   },
 });
+
+async function findProblems({ catalog, config, postgres }: CatalogCommandContext): Promise<DoctorFinding[]> {
+  const findOmitted = async () => {
+    const { buildGraphQL } = await import("../contract/build-graphql.ts");
+    return (await buildGraphQL(catalog, config, postgres)).omitted;
+  };
+  const fileStore = openFileStore(config);
+  return [
+    ...(await collectFindings({ catalog, config, postgres, findOmitted, comparesMigrations: true, fileStore })),
+    ...(await readConfigFindings(process.cwd(), config, postgres.directUrl)),
+  ];
+}
 
 /** The name of each exposed table in SQL, REST and GraphQL, one line per table. */
 function formatTableNames(catalog: Catalog, inGraphQL: readonly GraphqlTableNames[]): string[] {

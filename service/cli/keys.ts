@@ -21,10 +21,11 @@ const ACTIONS: Readonly<Record<string, KeysAction>> = {
     });
     console.log(`Key ${id} (it is not shown again):\n${key}`);
   },
-  async list(keys, [word]) {
+  async list(keys, [word], { json }) {
     if (word !== undefined) throw new UsageError(`Unexpected argument "${word}".`);
     const all = await keys.list();
-    if (all.length > 0) console.log(formatRecords(all.map(toKeyRecord)));
+    if (json) console.log(JSON.stringify(all.map(toKeyRecord), null, 2));
+    else if (all.length > 0) console.log(formatRecords(all.map(toKeyRecord)));
     else console.log("No keys found.");
   },
   async revoke(keys, [id, ...others]) {
@@ -48,6 +49,7 @@ async function printDeploymentKeys(baseConfig: Config, options: KeysOptions): Pr
   const chosen = Object.entries(keyByOption).filter(([option]) => options[option]);
   if (chosen.length > 1) throw new UsageError(`Give one of ${DEPLOYMENT_KEY_OPTIONS.join(", ")}.`);
   if (chosen[0]) return console.log(chosen[0][1]);
+  if (options.json) return console.log(JSON.stringify(keyByOption, null, 2));
   console.log(`anon key (public, restricted by row-level security):
 ${keyOf(config.anonRole)}
 
@@ -73,11 +75,11 @@ function parseExpiry(text: string): Date {
 }
 
 await runCommand({
-  usage: `${commandLine("keys", "[--anon | --service-role | --publishable | --secret]")}
-  Prints the deployment's anon and service_role keys, or one key alone; --publishable and --secret are these two in Supabase's newer form.
+  usage: `${commandLine("keys", "[--anon | --service-role | --publishable | --secret | --json]")}
+  Prints the deployment's anon and service_role keys, or one key alone; --publishable and --secret are these two in Supabase's newer form. --json has all four.
 ${commandLine("keys", "create --role R [--owner ID] [--expires DATE] [--name N]")}
   Creates an API key and prints it, once.
-${commandLine("keys", "list")}
+${commandLine("keys", "list [--json]")}
   Lists the API keys.
 ${commandLine("keys", "revoke ID")}
   Revokes an API key.
@@ -94,6 +96,7 @@ Examples:
     owner: { type: "string" },
     expires: { type: "string" },
     name: { type: "string" },
+    json: { type: "boolean" },
   },
   async run(config, [action, ...args], options) {
     if (action === undefined) return printDeploymentKeys(config, options);

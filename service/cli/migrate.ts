@@ -6,6 +6,7 @@ import { type Config, isEmbedded } from "#config";
 import {
   explainDivergence,
   holdsOthers,
+  isAnyPending,
   type MigrationHistory,
   type RehearsedStatement,
   readMigrationState,
@@ -16,6 +17,7 @@ import {
 import { withClient, withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command/command.ts";
+import { withProgress } from "./command/progress.ts";
 import { DIFF_OPTIONS, type DiffOptions, EXIT_CHANGED, parseDiffOptions } from "./diff-options.ts";
 import {
   BACKFILL_OPTIONS,
@@ -110,14 +112,21 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     process.exitCode = await diffInterfaces(postgres, config, diff);
   },
   async rehearse(postgres, { rehearsal: { schemaOnly, format } }) {
+    if (!(await isAnyPending(postgres.migrate))) {
+      console.log(printRehearsal([], format));
+      return;
+    }
     const { withSchemaCopy } = await import("#cluster/archive");
     const withRows = !schemaOnly;
     const warn = (warning: string) => console.error(`warning: ${warning}`);
     const { readRequestRates } = await import("#operations/contract");
     const { directUrl: originalUrl } = postgres;
     const requestRates = await withServiceClient(originalUrl, readRequestRates);
-    const statements = await withSchemaCopy(postgres, { withRows, warn }, (settings) =>
-      rehearseMigrations(settings, { originalUrl, withRows, requestRates }),
+    const title = withRows ? "rehearsing on a copy with all rows" : "rehearsing on a copy without rows";
+    const statements = await withProgress(title, () =>
+      withSchemaCopy(postgres, { withRows, warn }, (settings) =>
+        rehearseMigrations(settings, { originalUrl, withRows, requestRates }),
+      ),
     );
     console.log(printRehearsal(statements, format));
     if (statements.some(holdsOthers)) process.exitCode = EXIT_HOLDS;

@@ -18,7 +18,7 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 /** SQLSTATEs of the service's own functions, whose messages are for users. */
 const OWN_SQLSTATE = /^[A-Z]{5}$/;
 
-type CatalogCommandContext = {
+export type CatalogCommandContext = {
   readonly catalog: Catalog;
   /** The settings, including those in the database. */
   readonly config: Config;

@@ -100,6 +100,9 @@ describe("npm run keys", () => {
     expect(await find()).toMatchObject({ role: "service_role" });
 
     const { stdout } = await run("keys list");
+    expect(JSON.parse((await run("keys list --json")).stdout)).toContainEqual(
+      expect.objectContaining({ name: "backup" }),
+    );
     expect(stdout).toMatch(
       /^id +begins +role +owner +name +state +expires +lastUsed\n1 +key_.* +service_role +backup +good +2999-12-31T/m,
     );
@@ -117,6 +120,12 @@ describe("npm run keys", () => {
     expect((await run("keys --service-role")).stdout).toBe(`${both[4]}\n`);
     expect((await run("keys --publishable")).stdout).toMatch(/^sb_publishable_[\w-]{22}_[\w-]{8}\n$/);
     expect((await run("keys --secret")).stdout).toMatch(/^sb_secret_[\w-]{22}_[\w-]{8}\n$/);
+    expect(JSON.parse((await run("keys --json")).stdout)).toEqual({
+      anon: both[1],
+      "service-role": both[4],
+      publishable: expect.stringMatching(/^sb_publishable_/),
+      secret: expect.stringMatching(/^sb_secret_/),
+    });
   });
 
   test.each([
