@@ -63,7 +63,7 @@ describe("npm run user", () => {
     ["user import package.json", 1, "The JSON is no list of users"],
     ["user", 2, "Specify an action"],
     ["user add --email x@example.org", 2, "--name"],
-    ["user add --mail x@example.org", 2, "Unknown option --mail."],
+    ["user add --mail x@example.org", 2, "Unknown option --mail; did you mean --email?"],
     ["user add --email x@example.org --name X --password easy", 1, "Use at least 8 characters."],
     ["user add --email boss@example.org --name Boss", 1, "already has an account"],
     ["user disable", 2, "Specify a user"],
