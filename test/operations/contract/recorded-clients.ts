@@ -31,6 +31,9 @@ const VALUES: Readonly<Record<string, unknown>> = {
   checked: true,
 };
 
+/** A column of type `text` takes it, and one with a length may not. */
+const LONG_NOTE = "long ".repeat(200);
+
 /** The requests of clients that use everything: reads first, because writes are not undone. */
 export const REQUESTS: readonly RecordedRequest[] = [
   ...(["anon", "authenticated", "service_role"] as const).flatMap((role) => [
@@ -70,6 +73,7 @@ export const REQUESTS: readonly RecordedRequest[] = [
     write("tables", "PATCH", "/rest/v1/items?id=eq.1", { [column]: value }),
   ),
   write("tables", "PATCH", "/rest/v1/items?id=eq.2", { maker: null }),
+  write("tables", "PATCH", "/rest/v1/items?id=eq.2", { note: LONG_NOTE }),
   write("tables", "PATCH", "/rest/v1/makers?id=eq.1", { name: "Eva", country: "IT" }),
   write("tables", "POST", "/rest/v1/makers", { id: 81, name: "New" }),
   write("tables", "POST", "/rest/v1/rpc/add_tag", { item: 2, tag: "rest" }),
@@ -79,6 +83,7 @@ export const REQUESTS: readonly RecordedRequest[] = [
     write("openapi", "PATCH", "/api/v1/items/2", { [column]: value }),
   ),
   write("openapi", "PATCH", "/api/v1/items/2", { maker: null }),
+  write("openapi", "PATCH", "/api/v1/items/2", { note: LONG_NOTE }),
   write("openapi", "POST", "/api/v1/makers", { id: 91, name: "New" }),
   write("openapi", "PATCH", "/api/v1/makers/2", { name: "Jo" }),
   write("tables", "DELETE", "/rest/v1/tags?item=eq.1&tag=eq.kitchen"),
