@@ -37,17 +37,19 @@ type Options = {
   readonly folder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** What is typed instead of the commands that install packages. */
-  readonly install: (commands: string) => string;
+  readonly install?: (commands: string) => string;
+  /** The address of a service that runs already. */
+  readonly address?: string;
 };
 
 /** Does what the pages of a tutorial say, in their order: writes their files, starts their services, types their commands. */
 export async function followTutorial(
   pages: string,
-  { folder, environment, install }: Options,
+  { folder, environment, install = (commands) => commands, address = ADDRESS }: Options,
 ): Promise<TutorialStep[]> {
   const terminal = openTerminal({ folder, environment });
   const steps: TutorialStep[] = [];
-  let [service, url]: [ChildProcess | null, string] = [null, ADDRESS];
+  let [service, url]: [ChildProcess | null, string] = [null, address];
   const currentFolder = async () => (await terminal.run("pwd")).output.trim();
   const type = async (commands: string) => {
     const { output } = await terminal.run(install(commands).replaceAll(ADDRESS, url));

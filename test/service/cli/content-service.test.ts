@@ -197,7 +197,7 @@ describe("content-service", () => {
       ...{ npm_config_loglevel: "error", npm_config_prefer_offline: "true", npm_config_audit: "false" },
     };
     const page = await readFile(join(REPOSITORY, "docs/tutorial/first-project.md"), "utf8");
-    const steps = await followTutorial(page, { folder, environment, install: (commands) => commands });
+    const steps = await followTutorial(page, { folder, environment });
     expect(steps.filter(({ expected }) => expected !== null).length).toBeGreaterThan(3);
     expect(steps.filter((step) => !isAsPublished(step))).toEqual([]);
     const tested = await run("npm", ["test"], { cwd: join(folder, "my-app"), env: environment });
