@@ -2,9 +2,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { useDatabase } from "../database.ts";
-import { NO_PROJECT, REPOSITORY } from "../repository.ts";
-import { SECRET } from "../secret.ts";
+import { REPOSITORY } from "../repository.ts";
 import { useService } from "../serve.ts";
+import { inClone } from "./in-clone.ts";
 import { followTutorial, isAsPublished } from "./tutorial.ts";
 
 const database = useDatabase();
@@ -12,15 +12,7 @@ const service = useService({ database });
 
 test("the requests of the page about sign-in have the responses that it shows", async () => {
   const page = await readFile(join(REPOSITORY, "docs/sign-in.md"), "utf8");
-  const environment = {
-    PATH: `${join(REPOSITORY, "node_modules/.bin")}:${process.env.PATH}`,
-    npm_config_loglevel: "silent",
-    npm_config_update_notifier: "false",
-    MIGRATIONS_DIR: NO_PROJECT,
-    JWT_SECRET: SECRET,
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-  };
+  const environment = inClone(database);
   // Examples for clients, which need a browser or a code, have no response beside them.
   const requests = page
     .replaceAll(/^```(?:js|sql|html)\n.*?^```$/gms, "")
