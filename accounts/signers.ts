@@ -184,6 +184,6 @@ function pickGrant({ client_id, scope, oauth_grant_id }: Claims): Claims {
 }
 
 function signerEnded(cause?: ApiError): CredentialError {
-  const message = "Whoever signed this address may not use it any more; ask for a new one.";
+  const message = "The signer of this address may not use it any more; ask for a new one.";
   return new CredentialError("signerEnded", message, message, { cause });
 }

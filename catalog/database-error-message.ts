@@ -10,7 +10,7 @@ export const INVALID_VALUE = "A value is not acceptable.";
 
 /** The messages by SQLSTATE, or by its class, for errors whose text in Postgres would name tables, roles or SQL. */
 const MESSAGES_BY_SQLSTATE: Readonly<Record<string, string>> = {
-  "21": "What was asked cannot be done in one statement.",
+  "21": "This cannot be done in one statement.",
   "22008": "There is no such day or time.",
   "23502": "A required value is missing.",
   "23503": "This refers to something that does not exist, or something else still refers to it.",

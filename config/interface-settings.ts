@@ -27,178 +27,236 @@ import {
   withDefault,
 } from "./setting-readers.ts";
 
-// Settings with one description share a row of docs/settings.md.
-const PREVIOUS_KEYS =
-  "[Previous](sign-in.md#rotating-signing-keys) secrets, separated by commas; public keys (PEM), concatenated.";
-const FIRST_ADMINISTRATOR = "Administrator that the first start creates.";
-const MAIL_LIMITS = "Limits of /auth/v1 for an address: seconds between e-mails of a kind, and e-mails per hour.";
-const SMS_WEBHOOK =
-  "[Webhook](sign-in.md#phone-numbers) that sends text messages; its secret, `v1,whsec_` and base64 of at least 24 bytes.";
-const OPENAPI_CONTENT = "Its server URL, and whether it declares a token.";
-const OPERATION_FIELDS = "Nesting and number of fields in an operation.";
-const PERSISTED_OPERATIONS =
-  "Folder of [registered operations](graphql.md#registered-operations), and whether only these run.";
-const CHANNEL_LIMITS = "Channels of a WebSocket; `postgres_changes` of a channel (0: no limit).";
-const SOCKET_RATES =
-  "For each WebSocket: joins and tokens; messages; bytes (beyond it reading pauses); presence updates. Beyond messages or updates the channel is closed.";
-const OPTIONAL_PARTS = "Clients may use aggregates (also in GraphQL), execution plans, `Prefer: timezone`.";
-const SAFE_REQUESTS = "/rest/v1 requires an `apikey`; it refuses UPDATE and DELETE without a filter.";
-const DOCUMENT_SIZE =
-  "Size of a request body; tokens, aliases and directives of its document; root fields of an operation.";
-const SMTP =
-  "`smtp://user:password@host:587` or `smtps://…`, and the required sender of e-mails. Unset: MAIL_DIR is used.";
-const SQL_HOOKS = "Functions called before each request to /rest/v1, and at /rest/v1/.";
-const GRAPHQL_PARTS = "Serves GraphiQL; gives rows Relay's [global ids](graphql.md#global-ids).";
-
 export const DEFAULT_JWT_ISSUER = "content-service";
 
 export const ACCOUNT_SETTINGS = {
   jwtSecret: secret(
     ["JWT_SECRET", "PGRST_JWT_SECRET"],
     jwtSecret,
-    "Secret of tokens (HS256), at least 32 characters, [a JWK or JWKS](sign-in.md#tokens-of-other-issuers), or `@` and a path. Generated for the embedded database.",
+    "The secret that signs and verifies tokens (HS256), with at least 32 characters; or [a JWK or JWKS](sign-in.md#tokens-of-other-issuers); or `@` and the path of a file. The embedded database generates one. With a database of your own, you must set it.",
   ),
   jwtSecretIsBase64: withDefault(
     "PGRST_JWT_SECRET_IS_BASE64",
     flag,
     "false",
-    "JWT_SECRET is base64 of at least 32 bytes.",
+    "Whether JWT_SECRET is base64, of at least 32 bytes.",
   ),
   jwtPrivateKey: secret(
     "JWT_PRIVATE_KEY",
     privateKey,
-    "PEM key that signs tokens instead: RSA (RS256) or EC P-256 (ES256).",
+    "A PEM key that signs tokens instead of JWT_SECRET: RSA (RS256) or EC P-256 (ES256). Set it if other servers verify tokens, because they then need the public key only.",
   ),
-  jwtPreviousSecrets: secret("JWT_PREVIOUS_SECRETS", jwtSecrets, PREVIOUS_KEYS),
-  jwtPreviousPublicKeys: secret("JWT_PREVIOUS_PUBLIC_KEYS", publicKeys, PREVIOUS_KEYS),
-  jwtKeySetUrl: optional("JWT_JWKS_URL", keySetUrl, "[Another issuer's JWKS](sign-in.md#tokens-of-other-issuers)."),
+  jwtPreviousSecrets: secret(
+    "JWT_PREVIOUS_SECRETS",
+    jwtSecrets,
+    "The [previous](sign-in.md#rotating-signing-keys) secrets, separated by commas. Tokens that they signed stay valid.",
+  ),
+  jwtPreviousPublicKeys: secret(
+    "JWT_PREVIOUS_PUBLIC_KEYS",
+    publicKeys,
+    "The [previous](sign-in.md#rotating-signing-keys) public keys (PEM), one after the other.",
+  ),
+  jwtKeySetUrl: optional(
+    "JWT_JWKS_URL",
+    keySetUrl,
+    "The address of the [key set of another issuer](sign-in.md#tokens-of-other-issuers), whose tokens the service accepts.",
+  ),
   jwtIssuer: withDefault(
     "JWT_ISSUER",
     text,
     DEFAULT_JWT_ISSUER,
-    "`iss` of our tokens. Any but the default is also required of others.",
+    "The claim `iss` of our tokens. Any other value than the default is also required of tokens of other issuers.",
   ),
   authSubject: optional(
     "AUTH_SUBJECT",
     oneOf("id", "uuid"),
-    "`sub` at /auth/v1: `id`, or `uuid` (then `user_id` has the id). Unset: the type of `auth.uid()`.",
+    "The claim `sub` at /auth/v1: `id`, or `uuid`, in which case `user_id` has the id. If it is not set, it has the type that `auth.uid()` returns.",
   ),
-  jwtAudience: optional(["JWT_AUDIENCE", "PGRST_JWT_AUD"], text, "Required `aud` of tokens."),
+  jwtAudience: optional(
+    ["JWT_AUDIENCE", "PGRST_JWT_AUD"],
+    text,
+    "The claim `aud` that tokens must have. If it is not set, every audience is accepted.",
+  ),
   jwtRoleClaim: withDefault(
     "PGRST_JWT_ROLE_CLAIM_KEY",
     claimPath,
     ".role",
-    'Path of the role\'s claim: `.roles[0]`, `$.roles[?search(@, "^app_")]`.',
+    'The path of the claim that has the role, such as `.roles[0]` or `$.roles[?search(@, "^app_")]`.',
   ),
-  jwtCacheEntries: withDefault("PGRST_JWT_CACHE_MAX_ENTRIES", integer(0), "10000", "Tokens in the cache."),
-  manualLinking: withDefault("AUTH_MANUAL_LINKING", flag, "false", "Users may link and unlink identities at /auth/v1."),
+  jwtCacheEntries: withDefault(
+    "PGRST_JWT_CACHE_MAX_ENTRIES",
+    integer(0),
+    "10000",
+    "The number of verified tokens that are cached.",
+  ),
+  manualLinking: withDefault(
+    "AUTH_MANUAL_LINKING",
+    flag,
+    "false",
+    "Whether users may link and unlink identities at /auth/v1.",
+  ),
   claimsHook: optional(
     "CLAIMS_HOOK",
     functionName,
-    "[SQL function](sign-in.md#a-function-for-claims), `schema.name`, that changes claims.",
+    "A [SQL function](sign-in.md#a-function-for-claims), `schema.name`, that changes the claims of tokens.",
   ),
   passwordPolicy: withDefault(
     "PASSWORD_POLICY",
     oneOf("minimal", "standard", "strict"),
     "standard",
-    "`standard`: 8 characters with upper case, lower case and a digit. `strict`: 12, and a special one. `minimal`: any 6.",
+    "The passwords that are accepted. `standard` requires 8 characters with an upper-case letter, a lower-case letter and a digit. `strict` requires 12, and also a special character. `minimal` accepts any 6.",
   ),
   usersAccess: optional(
     "USERS_ACCESS",
     oneOf("open", "owner"),
-    "`open`: anybody may read and change users and drafts. `owner`: [only owners](security.md#users-and-drafts). Unset: `owner`, on a playground `open`.",
+    "`open` lets everybody read and change the users and drafts of the example application. `owner` lets [only owners](security.md#users-and-drafts). If it is not set, it is `open` on a playground, and otherwise `owner`.",
   ),
   signInRedirects: withDefault(
     "SIGN_IN_REDIRECTS",
     redirectTargets,
     "",
-    "Further redirect URLs of sign-ins and e-mails, separated by commas; `/*` allows all below.",
+    "Further URLs to which sign-ins and links of e-mails may redirect, separated by commas. `/*` allows all paths below.",
   ),
-  signUps: withDefault("AUTH_SIGN_UPS", flag, "true", "Others than administrators may create users."),
+  signUps: withDefault(
+    "AUTH_SIGN_UPS",
+    flag,
+    "true",
+    "Whether others than administrators may create users. Set `false` for an application by invitation.",
+  ),
   autoConfirm: optional(
     "AUTH_AUTOCONFIRM",
     flag,
-    "New addresses count as proved. Unset: true on a playground without `SMTP_URL`.",
+    "Whether new addresses count as proved without an e-mail. If it is not set, they do on a playground without SMTP_URL.",
   ),
   anonymousSignIns: withDefault(
     "AUTH_ANONYMOUS_SIGN_INS",
     flag,
     "false",
-    "/auth/v1/signup without credentials creates an anonymous account.",
+    "Whether /auth/v1/signup without credentials creates an anonymous account.",
   ),
   webauthnRpId: optional(
     "WEBAUTHN_RP_ID",
     domainName,
-    "Domain of [passkeys](sign-in.md#passkeys). A change makes them unusable. Unset: the host of PUBLIC_URL, or `localhost`.",
+    "The domain of [passkeys](sign-in.md#passkeys). Set it before the first passkey, because a change makes them unusable. If it is not set, it is the host of PUBLIC_URL, or `localhost`.",
   ),
   webauthnOrigins: withDefault(
     "WEBAUTHN_ORIGINS",
     (value) => originList(value),
     "",
-    "Origins that may use passkeys. Unset: those of PUBLIC_URL, SITE_URL, CORS_ORIGINS and SIGN_IN_REDIRECTS.",
+    "The origins that may use passkeys. If it is empty, these are the origins of PUBLIC_URL, SITE_URL, CORS_ORIGINS and SIGN_IN_REDIRECTS.",
   ),
   aal1Access: withDefault(
     "AUTH_AAL1_ACCESS",
     oneOf("auth", "full"),
     "auth",
-    "What tokens without the second factor may use. `auth`: /auth/v1. `full`: everything, so policies must check `aal`.",
+    "The interfaces that a token may use without the second factor of its account. `auth` allows /auth/v1 only. `full` allows everything, so your policies must check `aal`.",
   ),
   passwordReauthentication: withDefault(
     "AUTH_PASSWORD_REAUTHENTICATION",
     flag,
     "true",
-    "A day after the sign-in, a new password at /auth/v1/user needs a code.",
+    "Whether a new password at /auth/v1/user needs a code, if the sign-in is older than a day.",
   ),
-  adminEmail: optional("ADMIN_EMAIL", email, FIRST_ADMINISTRATOR),
-  adminPassword: secret("ADMIN_PASSWORD", text, FIRST_ADMINISTRATOR),
+  adminEmail: optional("ADMIN_EMAIL", email, "The address of the administrator that the first start creates."),
+  adminPassword: secret("ADMIN_PASSWORD", text, "The password of the administrator that the first start creates."),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const MAIL_SETTINGS = {
-  smtpUrl: secret("SMTP_URL", smtpUrl, SMTP),
-  mailFrom: optional("MAIL_FROM", mailAddress, SMTP),
-  mailDir: optional("MAIL_DIR", text, "Folder for e-mails. Unset: `mail` in DATA_DIR; in production none."),
+  smtpUrl: secret(
+    "SMTP_URL",
+    smtpUrl,
+    "The mail server: `smtp://user:password@host:587` or `smtps://…`. If it is not set, e-mails are files in MAIL_DIR.",
+  ),
+  mailFrom: optional("MAIL_FROM", mailAddress, "The sender of e-mails. It is required with SMTP_URL."),
+  mailDir: optional(
+    "MAIL_DIR",
+    text,
+    "The folder of e-mails that are not sent. If it is not set, it is `mail` in DATA_DIR; in production there is no such folder, and routes that need e-mails return 501.",
+  ),
   mailTemplatesDir: optional(
     "MAIL_TEMPLATES_DIR",
     text,
-    "Folder of [templates](sign-in.md#templates) of /auth/v1. Unset: plain texts.",
+    "The folder of [templates](sign-in.md#templates) for the e-mails of /auth/v1. If it is not set, they are plain texts.",
   ),
   applicationUrl: optional(
     "SITE_URL",
     httpUrl,
-    "The application's URL, to which /auth/v1 redirects. Unset: this service's.",
+    "The URL of your application, to which /auth/v1 redirects. If it is not set, it is the URL of this service.",
   ),
-  mailInterval: withDefault("MAIL_INTERVAL_SECONDS", integer(0, 86_400), "60", MAIL_LIMITS),
-  mailHourlyLimit: withDefault("MAIL_HOURLY_LIMIT", integer(0), "10", MAIL_LIMITS),
+  mailInterval: withDefault(
+    "MAIL_INTERVAL_SECONDS",
+    integer(0, 86_400),
+    "60",
+    "The seconds between two e-mails of one kind to one address, at /auth/v1.",
+  ),
+  mailHourlyLimit: withDefault(
+    "MAIL_HOURLY_LIMIT",
+    integer(0),
+    "10",
+    "The e-mails per hour to one address, at /auth/v1.",
+  ),
   secureEmailChange: withDefault(
     "AUTH_SECURE_EMAIL_CHANGE",
     flag,
     "true",
-    "The current address must confirm a new one too.",
+    "Whether the current address must confirm a change to a new address, too.",
   ),
-  smsWebhookUrl: optional("SMS_WEBHOOK_URL", httpUrl, SMS_WEBHOOK),
-  smsWebhookSecret: secret("SMS_WEBHOOK_SECRET", webhookSecret, SMS_WEBHOOK),
+  smsWebhookUrl: optional(
+    "SMS_WEBHOOK_URL",
+    httpUrl,
+    "The [webhook](sign-in.md#phone-numbers) that sends text messages. If it is not set, sign-in by phone number is off.",
+  ),
+  smsWebhookSecret: secret(
+    "SMS_WEBHOOK_SECRET",
+    webhookSecret,
+    "The secret that signs requests to SMS_WEBHOOK_URL: `v1,whsec_` and base64 of at least 24 bytes.",
+  ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const REST_SETTINGS = {
-  schemas: withDefault("PGRST_DB_SCHEMAS", nonEmptyList, "public", "Exposed schemas; the first one is the default."),
+  schemas: withDefault(
+    "PGRST_DB_SCHEMAS",
+    nonEmptyList,
+    "public",
+    "The schemas whose tables are served, separated by commas. The first one is the default.",
+  ),
   anonRole: withDefault(
     "PGRST_DB_ANON_ROLE",
     text,
     "anon",
-    "Role of callers without credentials. If it does not exist, they get 401.",
+    "The role of callers without credentials. If the role does not exist, they get 401.",
   ),
   extraSearchPath: withDefault(
     "PGRST_DB_EXTRA_SEARCH_PATH",
     list,
     "public, extensions",
-    "Schemas that SQL can use unqualified.",
+    "The schemas whose objects SQL can use without their names.",
   ),
-  requireApiKey: withDefault("REST_REQUIRE_APIKEY", flag, "true", SAFE_REQUESTS),
-  safeWrites: withDefault("REST_SAFE_WRITES", flag, "true", SAFE_REQUESTS),
-  maxRows: optional("PGRST_DB_MAX_ROWS", integer(0), "Rows of a response of /rest/v1."),
-  aggregates: withDefault("PGRST_DB_AGGREGATES_ENABLED", flag, "false", OPTIONAL_PARTS),
-  planEnabled: withDefault("PGRST_DB_PLAN_ENABLED", flag, "false", OPTIONAL_PARTS),
-  preRequest: optional("PGRST_DB_PRE_REQUEST", text, SQL_HOOKS),
+  requireApiKey: withDefault(
+    "REST_REQUIRE_APIKEY",
+    flag,
+    "true",
+    "Whether /rest/v1 requires an `apikey`. Set `false` for clients of PostgREST, which send none.",
+  ),
+  safeWrites: withDefault(
+    "REST_SAFE_WRITES",
+    flag,
+    "true",
+    "Whether /rest/v1 refuses UPDATE and DELETE without a filter.",
+  ),
+  maxRows: optional(
+    "PGRST_DB_MAX_ROWS",
+    integer(0),
+    "The most rows of a response of /rest/v1. If it is not set, there is no such limit.",
+  ),
+  aggregates: withDefault(
+    "PGRST_DB_AGGREGATES_ENABLED",
+    flag,
+    "false",
+    "Whether clients may use aggregates, also in GraphQL. They can be expensive in large tables.",
+  ),
+  planEnabled: withDefault("PGRST_DB_PLAN_ENABLED", flag, "false", "Whether clients may ask for execution plans."),
+  preRequest: optional("PGRST_DB_PRE_REQUEST", text, "A function that is called before each request to /rest/v1."),
   txEnd: withDefault(
     "PGRST_DB_TX_END",
     oneOf("commit", "commit-allow-override", "rollback", "rollback-allow-override"),
@@ -209,125 +267,197 @@ export const REST_SETTINGS = {
     "PGRST_DB_HOISTED_TX_SETTINGS",
     list,
     "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation",
-    "Settings of a function that apply to its whole transaction.",
+    "The settings of a function that apply to its whole transaction.",
   ),
-  timezoneEnabled: withDefault("PGRST_DB_TIMEZONE_ENABLED", flag, "true", OPTIONAL_PARTS),
+  timezoneEnabled: withDefault(
+    "PGRST_DB_TIMEZONE_ENABLED",
+    flag,
+    "true",
+    "Whether clients may use `Prefer: timezone`.",
+  ),
   errorVerbosity: withDefault(
     "PGRST_CLIENT_ERROR_VERBOSITY",
     oneOf("verbose", "minimal"),
     "verbose",
-    "`minimal`: errors of /rest/v1 and GraphQL without details and hint.",
+    "`minimal` leaves out details and hint of errors of /rest/v1 and GraphQL.",
   ),
   legacyTargetNames: withDefault(
     "PGRST_URL_USE_LEGACY_TARGET_NAMES",
     flag,
     "true",
-    "Filters may also use the name of an aliased relation.",
+    "Whether filters may also use the name of a relation that has an alias.",
   ),
-  traceHeader: optional("PGRST_SERVER_TRACE_HEADER", headerName, "Request header to return."),
-  rootSpec: optional("PGRST_DB_ROOT_SPEC", text, SQL_HOOKS),
+  traceHeader: optional(
+    "PGRST_SERVER_TRACE_HEADER",
+    headerName,
+    "The name of a request header that is returned in the response.",
+  ),
+  rootSpec: optional("PGRST_DB_ROOT_SPEC", text, "A function that is called for requests to /rest/v1/ itself."),
   openapiMode: withDefault(
     "PGRST_OPENAPI_MODE",
     oneOf("follow-privileges", "ignore-privileges", "disabled"),
     "follow-privileges",
-    "What the OpenAPI document of /rest/v1 shows.",
+    "The tables in the OpenAPI document of /rest/v1: those that the caller may use, all, or none (`disabled`).",
   ),
-  openapiProxyUrl: optional("PGRST_OPENAPI_SERVER_PROXY_URI", text, OPENAPI_CONTENT),
-  openapiSecurity: withDefault("PGRST_OPENAPI_SECURITY_ACTIVE", flag, "false", OPENAPI_CONTENT),
+  openapiProxyUrl: optional(
+    "PGRST_OPENAPI_SERVER_PROXY_URI",
+    text,
+    "The URL of the server in the OpenAPI document of /rest/v1.",
+  ),
+  openapiSecurity: withDefault(
+    "PGRST_OPENAPI_SECURITY_ACTIVE",
+    flag,
+    "false",
+    "Whether the OpenAPI document of /rest/v1 declares a token.",
+  ),
   putSemantics: withDefault(
     "PUT_SEMANTICS",
     oneOf("replace", "merge"),
     "replace",
-    "PUT at /users and /api resets missing fields (`replace`) or keeps them (`merge`).",
+    "Whether a PUT at /users and /api resets missing fields (`replace`) or keeps them (`merge`).",
   ),
   errorBody: withDefault(
     "ERROR_BODY",
     oneOf("nested", "detail", "flat", "spring"),
     "nested",
-    "Format of [errors](rest.md#errors) at /users, /api and /auth.",
+    "The format of [errors](rest.md#errors) at /users, /api and /auth.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const GRAPHQL_SETTINGS = {
-  graphqlMaxDepth: withDefault("GRAPHQL_MAX_DEPTH", integer(1), "15", OPERATION_FIELDS),
-  graphqlMaxComplexity: withDefault("GRAPHQL_MAX_COMPLEXITY", integer(1), "1000", OPERATION_FIELDS),
-  graphqlMaxBodyBytes: withDefault("GRAPHQL_MAX_BODY_BYTES", integer(1024), "1048576", DOCUMENT_SIZE),
-  graphqlMaxTokens: withDefault("GRAPHQL_MAX_TOKENS", integer(1), "15000", DOCUMENT_SIZE),
-  graphqlMaxAliases: withDefault("GRAPHQL_MAX_ALIASES", integer(0), "1000", DOCUMENT_SIZE),
-  graphqlMaxDirectives: withDefault("GRAPHQL_MAX_DIRECTIVES", integer(0), "500", DOCUMENT_SIZE),
-  graphqlMaxRootFields: withDefault("GRAPHQL_MAX_ROOT_FIELDS", integer(1), "500", DOCUMENT_SIZE),
+  graphqlMaxDepth: withDefault(
+    "GRAPHQL_MAX_DEPTH",
+    integer(1),
+    "15",
+    "The most levels of nested fields in an operation.",
+  ),
+  graphqlMaxComplexity: withDefault("GRAPHQL_MAX_COMPLEXITY", integer(1), "1000", "The most fields in an operation."),
+  graphqlMaxBodyBytes: withDefault(
+    "GRAPHQL_MAX_BODY_BYTES",
+    integer(1024),
+    "1048576",
+    "The size of the body of a request.",
+  ),
+  graphqlMaxTokens: withDefault("GRAPHQL_MAX_TOKENS", integer(1), "15000", "The most tokens of a document."),
+  graphqlMaxAliases: withDefault("GRAPHQL_MAX_ALIASES", integer(0), "1000", "The most aliases of a document."),
+  graphqlMaxDirectives: withDefault("GRAPHQL_MAX_DIRECTIVES", integer(0), "500", "The most directives of a document."),
+  graphqlMaxRootFields: withDefault(
+    "GRAPHQL_MAX_ROOT_FIELDS",
+    integer(1),
+    "500",
+    "The most root fields of an operation.",
+  ),
   graphqlMaxAnonymousPlanned: withDefault(
     "GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS",
     integer(1),
     "100",
-    "Fields with subfields in an anonymous operation that is [not compiled](graphql.md#how-operations-run).",
+    "The most fields with subfields in an anonymous operation that is [not compiled](graphql.md#how-operations-run).",
   ),
   graphqlStatementTimeout: withDefault(
     "GRAPHQL_STATEMENT_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "10",
-    "Timeout of statements, if less than DB_STATEMENT_TIMEOUT_SECONDS. 0: none.",
+    "The time after which Postgres cancels a statement of an operation, if it is less than DB_STATEMENT_TIMEOUT_SECONDS; 0 means no limit.",
   ),
   graphqlMaxSocketOperations: withDefault(
     "GRAPHQL_MAX_SOCKET_OPERATIONS",
     integer(1),
     "100",
-    "Open operations of a WebSocket.",
+    "The most open operations of a WebSocket.",
   ),
   graphqlInternalErrorStatus: withDefault(
     "GRAPHQL_INTERNAL_ERROR_STATUS",
     oneOf("200", "400"),
     "200",
-    "Status of internal errors.",
+    "The status of responses with an internal error.",
   ),
   graphqlIntrospection: withDefault(
     "GRAPHQL_INTROSPECTION",
     oneOf("off", "authenticated", "all"),
     "all",
-    "Who may [introspect](graphql.md#schema-per-role): `all`, `authenticated` or `off` (nobody).",
+    "The callers who may [introspect](graphql.md#schema-per-role) the schema: `all`, `authenticated`, or none (`off`).",
   ),
-  graphqlExplorer: withDefault("GRAPHQL_EXPLORER", flag, "true", GRAPHQL_PARTS),
-  graphqlNode: withDefault("GRAPHQL_NODE", flag, "false", GRAPHQL_PARTS),
+  graphqlExplorer: withDefault(
+    "GRAPHQL_EXPLORER",
+    flag,
+    "true",
+    "Whether GraphiQL is served. Set `false` to have no editor in production.",
+  ),
+  graphqlNode: withDefault(
+    "GRAPHQL_NODE",
+    flag,
+    "false",
+    "Whether rows have the [global ids](graphql.md#global-ids) of Relay.",
+  ),
   graphqlCompile: withDefault(
     "GRAPHQL_COMPILE",
     oneOf("on", "off"),
     "on",
-    "Operations run as [one SQL statement](graphql.md#how-operations-run).",
+    "Whether an operation runs as [one SQL statement](graphql.md#how-operations-run).",
   ),
   graphqlPreload: withDefault(
     "GRAPHQL_PRELOAD",
     oneOf("on", "off"),
     "off",
-    "`on`: builds the schema [at the start](graphql.md#how-operations-run), instead of at the first request.",
+    "`on` builds the schema [at the start](graphql.md#how-operations-run), instead of at the first request.",
   ),
-  graphqlPersistedOperations: optional("GRAPHQL_PERSISTED_OPERATIONS", text, PERSISTED_OPERATIONS),
-  graphqlPersistedOnly: withDefault("GRAPHQL_PERSISTED_ONLY", flag, "false", PERSISTED_OPERATIONS),
+  graphqlPersistedOperations: optional(
+    "GRAPHQL_PERSISTED_OPERATIONS",
+    text,
+    "The folder of [registered operations](graphql.md#registered-operations).",
+  ),
+  graphqlPersistedOnly: withDefault("GRAPHQL_PERSISTED_ONLY", flag, "false", "Whether only registered operations run."),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const REALTIME_SETTINGS = {
-  realtimeMaxChannels: withDefault("REALTIME_MAX_CHANNELS", integer(1), "100", CHANNEL_LIMITS),
-  realtimeMaxBindings: withDefault("REALTIME_MAX_BINDINGS", integer(0), "100", CHANNEL_LIMITS),
-  realtimeMaxJoins: withDefault("REALTIME_MAX_JOINS_PER_SECOND", integer(0), "100", SOCKET_RATES),
-  realtimeMaxMessages: withDefault("REALTIME_MAX_MESSAGES_PER_SECOND", integer(0), "2000", SOCKET_RATES),
-  realtimeMaxBytes: withDefault("REALTIME_MAX_BYTES_PER_SECOND", integer(0), "5242880", SOCKET_RATES),
-  realtimeMaxPresences: withDefault("REALTIME_MAX_PRESENCES_PER_SECOND", integer(0), "10", SOCKET_RATES),
+  realtimeMaxChannels: withDefault("REALTIME_MAX_CHANNELS", integer(1), "100", "The most channels of a WebSocket."),
+  realtimeMaxBindings: withDefault(
+    "REALTIME_MAX_BINDINGS",
+    integer(0),
+    "100",
+    "The most `postgres_changes` of a channel; 0 means no limit.",
+  ),
+  realtimeMaxJoins: withDefault(
+    "REALTIME_MAX_JOINS_PER_SECOND",
+    integer(0),
+    "100",
+    "The most joins and tokens per second of a WebSocket.",
+  ),
+  realtimeMaxMessages: withDefault(
+    "REALTIME_MAX_MESSAGES_PER_SECOND",
+    integer(0),
+    "2000",
+    "The most messages per second of a WebSocket. Beyond it, the channel is closed.",
+  ),
+  realtimeMaxBytes: withDefault(
+    "REALTIME_MAX_BYTES_PER_SECOND",
+    integer(0),
+    "5242880",
+    "The most bytes per second of a WebSocket. Beyond it, the service pauses reading.",
+  ),
+  realtimeMaxPresences: withDefault(
+    "REALTIME_MAX_PRESENCES_PER_SECOND",
+    integer(0),
+    "10",
+    "The most updates of presence per second of a WebSocket. Beyond it, the channel is closed.",
+  ),
   realtimeCheckTimeout: withDefault(
     "REALTIME_CHECK_TIMEOUT_SECONDS",
     integer(1, 600),
     "2",
-    "Time for the policies of a batch of changes; then the channels end.",
+    "The time in which the policies of a batch of changes must be checked. After it, the channels end.",
   ),
   realtimeSlot: withDefault(
     "REALTIME_SLOT",
     oneOf("auto", "always", "never"),
     "auto",
-    "A [slot](realtime.md#replication-slot) keeps two minutes of changes. `auto`: if max_slot_wal_keep_size is set.",
+    "Whether a [replication slot](realtime.md#replication-slot) keeps two minutes of changes. `auto` creates it if max_slot_wal_keep_size is set, so that it cannot fill the disk.",
   ),
   shapeLogMegabytes: withDefault(
     "SHAPE_LOG_MB",
     integer(0),
     "512",
-    "MB of `shapes` in DATA_DIR, the logs of [shapes](live-data.md#shapes); 0: none.",
+    "The megabytes of the logs of [shapes](live-data.md#logs-of-shapes) in DATA_DIR; 0 means no logs.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -335,7 +465,7 @@ export const WEBHOOK_SETTINGS = {
   webhookNetwork: optional(
     "WEBHOOK_NETWORK",
     oneOf("public", "loopback", "private"),
-    "Targets of webhooks. `public`: HTTPS. `loopback`: also this machine. `private`: also private networks. Unset: `public`, on a playground `loopback`.",
+    "The addresses to which webhooks may be sent: `public` (by HTTPS), `loopback` (also this machine) or `private` (also private networks). If it is not set, it is `loopback` on a playground, and otherwise `public`.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -343,11 +473,11 @@ export const STUDIO_SETTINGS = {
   studio: optional(
     "STUDIO",
     oneOf("open", "administrators", "off"),
-    "Users of /studio: `administrators`; `open`: also browsers on this machine; `off`: nobody. Unset: `administrators`, on a playground `open`.",
+    "The users of /studio: `administrators`; `open`, which also admits browsers on this machine; or `off`. If it is not set, it is `open` on a playground, and otherwise `administrators`.",
   ),
   studioSql: optional(
     "STUDIO_SQL",
     oneOf("on", "off"),
-    "Administrators may run SQL, and make keys of roles without policies. Unset: only on a playground.",
+    "Whether administrators may run SQL, and make keys of roles that policies do not limit. If it is not set, they may on a playground only.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;

@@ -20,73 +20,64 @@ import {
   workerCount,
 } from "./setting-readers.ts";
 
-// Settings with one description share a row of docs/settings.md.
-const DRAIN =
-  "Time from SIGTERM until open requests are cancelled; at its start, time in which only /health/ready fails.";
-const HTTPS_FILES = "PEM files of certificate chain and private key. Unset: plain HTTP.";
-const FILES_IN_S3 = "S3 service that stores files instead. The bucket must exist.";
-const S3_PROTOCOL_KEY = "Access key of `service_role` for `/storage/v1/s3`. Unset: only session tokens.";
-const RELOAD_CHANNEL = "NOTIFY channel of `reload schema` and `reload config`, and whether to listen.";
-const MIGRATION_LOCKS =
-  "How long a [migration](../db/README.md#locks) waits for a lock (0: no limit), and how often it retries.";
-const COPIED_DATABASE = "Runs [schedules](schedules.md), sends [webhooks](webhooks.md). `false` for a copied database.";
-const BASE_BACKUPS = "Hours between base backups, and days that can be restored.";
-const BODY_BYTES = "Size of a [body](limits.md#request-bodies) with a list of rows; for the anonymous role.";
-const ADMIN_ADDRESS =
-  "[Admin port](observability.md#admin-port), without credentials; 0 selects a free one. Unset: none, and no metrics.";
-const DISABLED_TRACES = "`true` or `none` disables traces.";
-const TRACE_SAMPLER = "Which requests are traced; fraction for `traceidratio`, 0 to 1.";
-const TRACE_ATTRIBUTES = "Service name, and further attributes: `deployment.environment.name=production,…`.";
-const ADDRESS = "Port (0 selects a free one), and address (`0.0.0.0`: all interfaces).";
-const OTHER_LOGINS = "The same database with its owner; and without a pooler. Unset: the previous URL.";
-const REPLICAS = "[Replicas](replicas.md), separated by commas, and their maximum lag.";
-const DATABASE_CONFIG =
-  "Whether to read [settings in the database](#settings-in-the-database), and a function that sets them.";
-const OTHER_DATABASES = "Scratch database of `migrate` and `doctor`; database from which to create and drop others.";
-const LOG = "Minimum level; duration from which statements are logged (0: never).";
-const TRACE_COLLECTOR =
-  "OpenTelemetry collector (OTLP over HTTP); the same with `v1/traces`, which takes precedence; headers, `name=value,…`. Unset: no traces.";
-const EMBEDDED = "Folder of the embedded Postgres and secrets; its port on 127.0.0.1. Unset: a Unix socket.";
-const POOL = "Connections of all workers, from 4 to half of those free; wait for one, then 504.";
-const STATEMENT_TIMEOUTS =
-  "Timeout of statements; of the anonymous role, if less; of locks. A role's statement_timeout and lock_timeout take precedence. 0: none.";
-const SOCKETS =
-  "[WebSockets](limits.md#websockets) of all workers, then 503; memory for joins, tokens, filters and variables of one, and of all.";
-const REQUEST_HEAD = "Size of a request head, then 431; time to send a request.";
-const SCHEDULED_BACKUPS =
-  "Times of [backups](backup.md#nightly-backup), in UTC, such as `0 3 * * *` (unset: never); their folder; how many to keep.";
-const CHECKED_BACKUPS = "[Checks](backup.md#checked-backups) the archive after base backups, and scheduled backups.";
-
 export const SERVER_SETTINGS = {
-  port: withDefault(["PORT", "PGRST_SERVER_PORT"], integer(0, 65_535), "3000", ADDRESS),
-  host: withDefault(["HOST", "PGRST_SERVER_HOST"], text, "127.0.0.1", ADDRESS),
+  port: withDefault(
+    ["PORT", "PGRST_SERVER_PORT"],
+    integer(0, 65_535),
+    "3000",
+    "The port on which the service listens. 0 selects a free one. Change it if another program uses the port.",
+  ),
+  host: withDefault(
+    ["HOST", "PGRST_SERVER_HOST"],
+    text,
+    "127.0.0.1",
+    "The address on which the service listens. The default accepts connections from this machine only. Set `0.0.0.0` in a container, or if clients connect without a proxy on this machine.",
+  ),
   nodeEnv: withDefault(
     "NODE_ENV",
     oneOf("development", "test", "production"),
     "development",
-    "`production`: not a playground, and no default for MAIL_DIR.",
+    "Set `production` for every deployment: the service is then not a playground, and MAIL_DIR has no default.",
   ),
-  publicUrl: optional("PUBLIC_URL", httpUrl, "URL behind a proxy, also for links."),
+  publicUrl: optional(
+    "PUBLIC_URL",
+    httpUrl,
+    "The URL under which clients reach the service, for links in e-mails and redirects. Set it behind a proxy.",
+  ),
   workers: withDefault(
     "WEB_CONCURRENCY",
     workerCount,
     "auto",
-    "[Worker processes](operations.md#several-processes); `auto`: one for every two cores.",
+    "The number of [worker processes](operations.md#several-processes). `auto` starts one for every two cores. Set 1 to use less memory.",
   ),
-  drainTimeout: withDefault("DRAIN_TIMEOUT_SECONDS", integer(0, 3600), "25", DRAIN),
-  drainDelay: withDefault("DRAIN_DELAY_SECONDS", integer(0, 3600), "0", DRAIN),
-  httpsCertificate: optional("HTTPS_CERT_FILE", text, HTTPS_FILES),
-  httpsKey: optional("HTTPS_KEY_FILE", text, HTTPS_FILES),
+  drainTimeout: withDefault(
+    "DRAIN_TIMEOUT_SECONDS",
+    integer(0, 3600),
+    "25",
+    "The time after SIGTERM in which open requests may end. Requests that take longer are cancelled. Raise it if you have long requests, and give your supervisor a longer limit.",
+  ),
+  drainDelay: withDefault(
+    "DRAIN_DELAY_SECONDS",
+    integer(0, 3600),
+    "0",
+    "The time at the start of a shutdown in which the service still accepts requests, and only /health/ready fails. Set it if your load balancer needs some seconds to notice.",
+  ),
+  httpsCertificate: optional(
+    "HTTPS_CERT_FILE",
+    text,
+    "The PEM file of the certificate chain, for [TLS in the service](operations.md#tls-for-clients). Set it together with HTTPS_KEY_FILE. If neither is set, the service speaks plain HTTP.",
+  ),
+  httpsKey: optional("HTTPS_KEY_FILE", text, "The PEM file of the private key of HTTPS_CERT_FILE."),
   trustProxy: optional(
     "TRUST_PROXY",
     trustProxy,
-    "Proxies whose X-Forwarded-* headers are trusted, in Express's syntax.",
+    "The proxies whose headers X-Forwarded-* are trusted, in the syntax of Express: a number of proxies, or addresses. Set it behind a proxy, because limits otherwise count all clients as one.",
   ),
   corsOrigins: withDefault(
     ["CORS_ORIGINS", "PGRST_SERVER_CORS_ALLOWED_ORIGINS"],
     origins,
     "*",
-    "Origins that may send requests. `*`: all, without cookies.",
+    "The origins whose web pages may send requests, separated by commas. `*` allows all of them, without cookies. Set the origins of your pages in production.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -94,102 +85,258 @@ export const POSTGRES_SETTINGS = {
   databaseUrl: secret(
     ["DATABASE_URL", "PGRST_DB_URI"],
     postgresUrl,
-    "Database with the login for requests, or `@` and a path; also [several hosts](replicas.md#failover). Unset: an embedded Postgres.",
+    "The connection string of the database, with the login for requests. `@` and a path read it from a file; it may also name [several hosts](replicas.md#failover). If it is not set, the service starts an embedded Postgres.",
   ),
-  ownerDatabaseUrl: secret("OWNER_DATABASE_URL", postgresUrl, OTHER_LOGINS),
-  directDatabaseUrl: secret("DIRECT_DATABASE_URL", postgresUrl, OTHER_LOGINS),
-  readDatabaseUrls: secret("READ_DATABASE_URLS", postgresUrls, REPLICAS),
-  maxReplicaLag: withDefault("READ_MAX_LAG_SECONDS", integer(1, 3600), "10", REPLICAS),
-  branch: optional("DATABASE_BRANCH", branchName, "[Branch](../db/README.md#branches) to use instead."),
-  dataDir: withDefault("DATA_DIR", text, ".data", EMBEDDED),
-  storageDir: optional("STORAGE_DIR", text, "Folder of [files](files.md). Unset: `files` in DATA_DIR."),
-  storageS3Endpoint: optional("STORAGE_S3_ENDPOINT", httpUrl, FILES_IN_S3),
-  storageS3Bucket: withDefault("STORAGE_S3_BUCKET", text, "files", FILES_IN_S3),
-  storageS3Region: withDefault("STORAGE_S3_REGION", text, "us-east-1", FILES_IN_S3),
-  storageS3AccessKeyId: optional("STORAGE_S3_ACCESS_KEY_ID", text, FILES_IN_S3),
-  storageS3SecretAccessKey: secret("STORAGE_S3_SECRET_ACCESS_KEY", text, FILES_IN_S3),
-  s3AccessKeyId: optional("S3_PROTOCOL_ACCESS_KEY_ID", text, S3_PROTOCOL_KEY),
-  s3AccessKeySecret: secret("S3_PROTOCOL_ACCESS_KEY_SECRET", text, S3_PROTOCOL_KEY),
-  storageFileBytes: withDefault("STORAGE_FILE_BYTES", integer(0), "52428800", "Largest file."),
-  embeddedPort: optional("EMBEDDED_PORT", integer(1, 65_535), EMBEDDED),
-  poolSize: withDefault(["DB_POOL", "PGRST_DB_POOL"], integer(1, 1000), "28", POOL),
+  ownerDatabaseUrl: secret(
+    "OWNER_DATABASE_URL",
+    postgresUrl,
+    "The same database with the login that owns the schema, for migrations and commands. If it is not set, DATABASE_URL is used.",
+  ),
+  directDatabaseUrl: secret(
+    "DIRECT_DATABASE_URL",
+    postgresUrl,
+    "The same database without a pooler, as the owner. Set it if OWNER_DATABASE_URL leads to a pooler. If it is not set, OWNER_DATABASE_URL is used.",
+  ),
+  readDatabaseUrls: secret(
+    "READ_DATABASE_URLS",
+    postgresUrls,
+    "The connection strings of [replicas](replicas.md), separated by commas. Set them to move reads away from the primary.",
+  ),
+  maxReplicaLag: withDefault(
+    "READ_MAX_LAG_SECONDS",
+    integer(1, 3600),
+    "10",
+    "The lag beyond which a replica serves no reads. Lower it if clients must see newer rows.",
+  ),
+  branch: optional(
+    "DATABASE_BRANCH",
+    branchName,
+    "The name of a [branch](../db/README.md#branches) of the database, which is then used instead.",
+  ),
+  dataDir: withDefault(
+    "DATA_DIR",
+    text,
+    ".data",
+    "The folder of the embedded Postgres, of its secrets, of files and of logs of shapes. Set an absolute path in a deployment, so that it does not depend on the working directory.",
+  ),
+  storageDir: optional(
+    "STORAGE_DIR",
+    text,
+    "The folder of the contents of [files](files.md). If it is not set, they are in the folder `files` of DATA_DIR. Set it for a shared or larger disk.",
+  ),
+  storageS3Endpoint: optional(
+    "STORAGE_S3_ENDPOINT",
+    httpUrl,
+    "The address of an S3 service that stores the contents of files instead of STORAGE_DIR. The bucket must exist.",
+  ),
+  storageS3Bucket: withDefault("STORAGE_S3_BUCKET", text, "files", "The bucket at STORAGE_S3_ENDPOINT."),
+  storageS3Region: withDefault("STORAGE_S3_REGION", text, "us-east-1", "The region of STORAGE_S3_ENDPOINT."),
+  storageS3AccessKeyId: optional("STORAGE_S3_ACCESS_KEY_ID", text, "The id of the access key for STORAGE_S3_ENDPOINT."),
+  storageS3SecretAccessKey: secret(
+    "STORAGE_S3_SECRET_ACCESS_KEY",
+    text,
+    "The secret of the access key for STORAGE_S3_ENDPOINT.",
+  ),
+  s3AccessKeyId: optional(
+    "S3_PROTOCOL_ACCESS_KEY_ID",
+    text,
+    "The id of an access key with which S3 clients act as `service_role` at `/storage/v1/s3`. If it is not set, S3 clients need the token of a user.",
+  ),
+  s3AccessKeySecret: secret("S3_PROTOCOL_ACCESS_KEY_SECRET", text, "The secret of S3_PROTOCOL_ACCESS_KEY_ID."),
+  storageFileBytes: withDefault(
+    "STORAGE_FILE_BYTES",
+    integer(0),
+    "52428800",
+    "The size of the largest file, in bytes. A bucket can have a lower limit of its own.",
+  ),
+  embeddedPort: optional(
+    "EMBEDDED_PORT",
+    integer(1, 65_535),
+    "The port on 127.0.0.1 of the embedded Postgres. Set it to connect other programs. If it is not set, it listens on a Unix socket only.",
+  ),
+  poolSize: withDefault(
+    ["DB_POOL", "PGRST_DB_POOL"],
+    integer(1, 1000),
+    "28",
+    "The most connections of all workers to the database. The service uses at least 4, and at most half of the free connections. Lower it if other programs need connections.",
+  ),
   acquireTimeout: withDefault(
     ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],
     integer(1, 600),
     "10",
-    POOL,
+    "The time for which a request waits for a connection. After it, the response is 504.",
   ),
-  statementTimeout: withDefault("DB_STATEMENT_TIMEOUT_SECONDS", integer(0, 86_400), "30", STATEMENT_TIMEOUTS),
-  anonStatementTimeout: withDefault("DB_ANON_STATEMENT_TIMEOUT_SECONDS", integer(0, 86_400), "5", STATEMENT_TIMEOUTS),
-  lockTimeout: withDefault("DB_LOCK_TIMEOUT_SECONDS", integer(0, 86_400), "3", STATEMENT_TIMEOUTS),
-  pipelineDepth: withDefault("DB_PIPELINE_DEPTH", integer(1, 1000), "64", "Reads in flight on one connection."),
+  statementTimeout: withDefault(
+    "DB_STATEMENT_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "30",
+    "The time after which Postgres cancels a statement; 0 means no limit. A `statement_timeout` of the role takes precedence.",
+  ),
+  anonStatementTimeout: withDefault(
+    "DB_ANON_STATEMENT_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "5",
+    "The same for the anonymous role, if it is less.",
+  ),
+  lockTimeout: withDefault(
+    "DB_LOCK_TIMEOUT_SECONDS",
+    integer(0, 86_400),
+    "3",
+    "The time for which a statement waits for a lock; 0 means no limit. A `lock_timeout` of the role takes precedence.",
+  ),
+  pipelineDepth: withDefault(
+    "DB_PIPELINE_DEPTH",
+    integer(1, 1000),
+    "64",
+    "The number of reads that may be in flight on one connection.",
+  ),
   preparedStatements: optional(
     ["DB_PREPARED_STATEMENTS", "PGRST_DB_PREPARED_STATEMENTS"],
     flag,
-    "Shares prepared statements. Unset: found out.",
+    "Whether connections share prepared statements. If it is not set, the service detects what the database or the pooler supports. Set `false` if a pooler fails with prepared statements.",
   ),
   transactionMode: optional(
     "TRANSACTION_MODE",
     oneOf("implicit", "explicit"),
-    "`implicit`, or `explicit` (BEGIN and COMMIT) for [some routers](operations.md#other-routers). Unset: found out.",
+    "`implicit`, or `explicit` (BEGIN and COMMIT), which [some routers](operations.md#other-routers) need. If it is not set, the service detects it.",
   ),
   settingMode: optional(
     "CALLER_SETTINGS",
     oneOf("function", "statements"),
-    "`statements` sets the caller's role and settings by `SET LOCAL`, which [Citus](engines.md#citus) passes on to its workers. Unset: found out.",
+    "`statements` sets the role and the settings of the caller by `SET LOCAL`, which [Citus](engines.md#citus) passes on to its workers; `function` sets them by a function. If it is not set, the service detects what is needed.",
   ),
-  channel: withDefault("PGRST_DB_CHANNEL", text, "pgrst", RELOAD_CHANNEL),
-  channelEnabled: withDefault("PGRST_DB_CHANNEL_ENABLED", flag, "true", RELOAD_CHANNEL),
-  databaseConfig: withDefault("PGRST_DB_CONFIG", flag, "true", DATABASE_CONFIG),
-  preConfig: optional("PGRST_DB_PRE_CONFIG", text, DATABASE_CONFIG),
+  channel: withDefault(
+    "PGRST_DB_CHANNEL",
+    text,
+    "pgrst",
+    "The channel of NOTIFY on which the service receives `reload schema` and `reload config`.",
+  ),
+  channelEnabled: withDefault(
+    "PGRST_DB_CHANNEL_ENABLED",
+    flag,
+    "true",
+    "Whether the service listens on PGRST_DB_CHANNEL.",
+  ),
+  databaseConfig: withDefault(
+    "PGRST_DB_CONFIG",
+    flag,
+    "true",
+    "Whether the service reads [settings in the database](#settings-in-the-database).",
+  ),
+  preConfig: optional(
+    "PGRST_DB_PRE_CONFIG",
+    text,
+    "A function that sets [settings in the database](#settings-in-the-database).",
+  ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const MIGRATION_SETTINGS = {
   baseSchema: optional(
     "BASE_SCHEMA",
     oneOf("content", "platform", "none"),
-    "Migrations: `platform`, `content` (with the example application) or `none`. Unset: `content` in a clone, `platform` in a package.",
+    "The migrations of the release: `platform`, `content` (with the example application) or `none`. If it is not set, it is `content` in a clone and `platform` in a package. Choose it before the first start.",
   ),
-  migrationsDir: optional("MIGRATIONS_DIR", text, "Folder of the project's migrations. Unset: `db/migrations`."),
-  shadowDatabaseUrl: secret("SHADOW_DATABASE_URL", postgresUrl, OTHER_DATABASES),
-  rootDatabaseUrl: secret("ROOT_DATABASE_URL", postgresUrl, OTHER_DATABASES),
-  migrateLockTimeout: withDefault("MIGRATE_LOCK_TIMEOUT_MS", integer(0), "1000", MIGRATION_LOCKS),
-  migrateLockRetries: withDefault("MIGRATE_LOCK_RETRIES", integer(0, 1000), "10", MIGRATION_LOCKS),
+  migrationsDir: optional(
+    "MIGRATIONS_DIR",
+    text,
+    "The folder of the migrations of your project. If it is not set, it is `db/migrations`.",
+  ),
+  shadowDatabaseUrl: secret(
+    "SHADOW_DATABASE_URL",
+    postgresUrl,
+    "A scratch database, in which `migrate` and `doctor` try migrations. Policy tests and checks of backups use it too. If it is not set, the name of the database with the suffix `_shadow` is used.",
+  ),
+  rootDatabaseUrl: secret(
+    "ROOT_DATABASE_URL",
+    postgresUrl,
+    "A database to which the owner connects in order to create and drop other databases.",
+  ),
+  migrateLockTimeout: withDefault(
+    "MIGRATE_LOCK_TIMEOUT_MS",
+    integer(0),
+    "1000",
+    "How long a [migration](../db/README.md#locks) waits for a lock before it is retried; 0 means no limit. While it waits, other requests for the table wait too.",
+  ),
+  migrateLockRetries: withDefault(
+    "MIGRATE_LOCK_RETRIES",
+    integer(0, 1000),
+    "10",
+    "How often a migration is retried that got no lock.",
+  ),
   migrateMaxHold: withDefault(
     "MIGRATE_MAX_HOLD_MS",
     integer(0),
     "5000",
-    "How long reads wait before a migration is cancelled. 0: no limit.",
+    "How long a migration may make reads wait before it is cancelled; 0 means no limit.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const JOB_SETTINGS = {
-  runsSchedules: withDefault("SCHEDULES", flag, "true", COPIED_DATABASE),
-  sendsWebhooks: withDefault("WEBHOOKS", flag, "true", COPIED_DATABASE),
+  runsSchedules: withDefault(
+    "SCHEDULES",
+    flag,
+    "true",
+    "Whether the service runs [schedules](schedules.md). Set `false` for a copied database, so that its schedules do not run twice.",
+  ),
+  sendsWebhooks: withDefault(
+    "WEBHOOKS",
+    flag,
+    "true",
+    "Whether the service sends [webhooks](webhooks.md). Set `false` for a copied database.",
+  ),
   supabaseApis: optional(
     "SUPABASE_APIS",
     supabaseApis,
-    "[Supabase's SQL APIs](projects.md#supabases-sql-apis): `cron`, `net`, `vault`, `queues`, `graphql`. Unset: all.",
+    "The [SQL APIs of Supabase](projects.md#supabases-sql-apis) that a project has: `cron`, `net`, `vault`, `queues`, `graphql`. If it is not set, the project has all of them.",
   ),
-  backupSchedule: optional("BACKUP_SCHEDULE", cronSchedule, SCHEDULED_BACKUPS),
-  backupDir: withDefault("BACKUP_DIR", text, "backups", SCHEDULED_BACKUPS),
-  backupKeep: withDefault("BACKUP_KEEP", integer(1, 10_000), "7", SCHEDULED_BACKUPS),
+  backupSchedule: optional(
+    "BACKUP_SCHEDULE",
+    cronSchedule,
+    "The times of [backups](backup.md#nightly-backup) in UTC, in the syntax of cron, such as `0 3 * * *`. If it is not set, there are no scheduled backups.",
+  ),
+  backupDir: withDefault(
+    "BACKUP_DIR",
+    text,
+    "backups",
+    "The folder of scheduled backups. Choose another disk than that of the database.",
+  ),
+  backupKeep: withDefault("BACKUP_KEEP", integer(1, 10_000), "7", "The number of scheduled backups to keep."),
   archivesWal: withDefault(
     "BACKUP_WAL",
     flag,
     "false",
-    "Archives the embedded Postgres, for restoring [any time](backup.md#point-in-time-recovery).",
+    "Whether the WAL of the embedded Postgres is archived, so that you can restore [any moment](backup.md#point-in-time-recovery).",
   ),
-  walBaseHours: withDefault("BACKUP_WAL_BASE_HOURS", integer(1, 24 * 31), "24", BASE_BACKUPS),
-  walKeepDays: withDefault("BACKUP_WAL_KEEP", integer(1, 3650), "7", BASE_BACKUPS),
+  walBaseHours: withDefault(
+    "BACKUP_WAL_BASE_HOURS",
+    integer(1, 24 * 31),
+    "24",
+    "The hours between base backups of the archive.",
+  ),
+  walKeepDays: withDefault(
+    "BACKUP_WAL_KEEP",
+    integer(1, 3650),
+    "7",
+    "The number of days that can be restored from the archive.",
+  ),
   walReserve: withDefault(
     "BACKUP_WAL_RESERVE_MB",
     integer(0),
     "2048",
-    "MB to leave free. With less, archiving pauses, and /health is `degraded`.",
+    "The megabytes that the archive leaves free on its disk. With less, archiving pauses, and /health is `degraded`.",
   ),
-  checksWal: withDefault("BACKUP_WAL_CHECK", flag, "false", CHECKED_BACKUPS),
-  checksBackups: withDefault("BACKUP_CHECK", flag, "false", CHECKED_BACKUPS),
+  checksWal: withDefault(
+    "BACKUP_WAL_CHECK",
+    flag,
+    "false",
+    "Whether the archive is [checked](backup.md#checked-backups) after each base backup.",
+  ),
+  checksBackups: withDefault(
+    "BACKUP_CHECK",
+    flag,
+    "false",
+    "Whether scheduled backups are [checked](backup.md#checked-backups).",
+  ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const LIMIT_SETTINGS = {
@@ -197,58 +344,98 @@ export const LIMIT_SETTINGS = {
     "RATE_LIMIT",
     integer(0),
     "6000",
-    "[Requests per minute](limits.md#requests-per-minute) and caller; 0: no limit.",
+    "The [requests per minute](limits.md#requests-per-minute) of one caller; 0 means no limit.",
   ),
   signUpLimit: withDefault(
     "SIGN_UP_LIMIT",
     integer(0),
     "1000",
-    "[Registrations and requested e-mails](limits.md#callers) per hour and address; 0 or RATE_LIMIT=0: no limit.",
+    "The [registrations and requested e-mails](limits.md#callers) per hour of one address; 0, or RATE_LIMIT=0, means no limit. Lower it if sign-ups are open to everybody.",
   ),
   loadShedding: withDefault(
     "LOAD_SHEDDING",
     flag,
     "true",
-    "Callers who send much get 503 under [overload](limits.md#overload), unless RATE_LIMIT=0.",
+    "Whether callers who send many requests get 503 under [overload](limits.md#overload). It has no effect with RATE_LIMIT=0.",
   ),
-  maxBodyBytes: withDefault("MAX_BODY_BYTES", integer(1024), "10485760", BODY_BYTES),
-  maxAnonymousBodyBytes: withDefault("MAX_ANONYMOUS_BODY_BYTES", integer(1024), "1048576", BODY_BYTES),
+  maxBodyBytes: withDefault(
+    "MAX_BODY_BYTES",
+    integer(1024),
+    "10485760",
+    "The size of a [body](limits.md#request-bodies) with a list of rows.",
+  ),
+  maxAnonymousBodyBytes: withDefault(
+    "MAX_ANONYMOUS_BODY_BYTES",
+    integer(1024),
+    "1048576",
+    "The same for the anonymous role.",
+  ),
   maxRowBytes: withDefault(
     "MAX_ROW_BYTES",
     integer(1024),
     "4194304",
-    "Size of a row, or a function's arguments, at /users and /api.",
+    "The size of one row, or of the arguments of a function, at /users and /api.",
   ),
   maxBodyMemory: withDefault(
     "MAX_BODY_MEMORY_BYTES",
     integer(65_536),
     "67108864",
-    "Memory for all bodies, then 503; at least twice MAX_BODY_BYTES per worker.",
+    "The memory for the bodies of all requests. Beyond it, the response is 503. It must be at least twice MAX_BODY_BYTES for each worker.",
   ),
   maxAnswerBytes: withDefault(
     "MAX_ANSWER_BYTES",
     integer(65_536, 1_073_741_823),
     "33554432",
-    "Size of a response, or streamed row.",
+    "The size of a response, or of one row of a streamed response.",
   ),
-  maxHeaderBytes: withDefault("MAX_HEADER_BYTES", integer(4096, 1_048_576), "16384", REQUEST_HEAD),
-  requestTimeout: withDefault("REQUEST_TIMEOUT_SECONDS", integer(1, 3600), "60", REQUEST_HEAD),
+  maxHeaderBytes: withDefault(
+    "MAX_HEADER_BYTES",
+    integer(4096, 1_048_576),
+    "16384",
+    "The size of the head of a request. Beyond it, the response is 431. Raise it if clients send large tokens or cookies.",
+  ),
+  requestTimeout: withDefault(
+    "REQUEST_TIMEOUT_SECONDS",
+    integer(1, 3600),
+    "60",
+    "The time in which a client must send its whole request.",
+  ),
   maxPageSize: withDefault(
     "MAX_PAGE_SIZE",
     integer(1, 100_000),
     "1000",
-    "Rows of a page at /users, /api and in GraphQL.",
+    "The most rows of a page at /users, at /api and in GraphQL.",
   ),
-  maxBatchParts: withDefault("BATCH_MAX", integer(1, 10_000), "100", "Requests of a batch, then 413."),
+  maxBatchParts: withDefault(
+    "BATCH_MAX",
+    integer(1, 10_000),
+    "100",
+    "The most requests of a batch. Beyond it, the response is 413.",
+  ),
   taskTimeout: withDefault(
     "TASK_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "600",
-    "Timeout of functions of schedules and `api.enqueue_as`. 0: none.",
+    "The time limit of functions of schedules and of `api.enqueue_as`; 0 means no limit.",
   ),
-  webSocketConnections: withDefault("WEBSOCKET_MAX_CONNECTIONS", integer(1), "10000", SOCKETS),
-  webSocketBytes: withDefault("WEBSOCKET_MAX_BYTES", integer(65_536), "4194304", SOCKETS),
-  webSocketTotalBytes: withDefault("WEBSOCKET_MAX_TOTAL_BYTES", integer(1_048_576), "134217728", SOCKETS),
+  webSocketConnections: withDefault(
+    "WEBSOCKET_MAX_CONNECTIONS",
+    integer(1),
+    "10000",
+    "The most [WebSockets](limits.md#websockets) of all workers. Beyond it, the response is 503.",
+  ),
+  webSocketBytes: withDefault(
+    "WEBSOCKET_MAX_BYTES",
+    integer(65_536),
+    "4194304",
+    "The memory for joins, tokens, filters and variables of one WebSocket.",
+  ),
+  webSocketTotalBytes: withDefault(
+    "WEBSOCKET_MAX_TOTAL_BYTES",
+    integer(1_048_576),
+    "134217728",
+    "The same for all WebSockets together.",
+  ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const OBSERVABILITY_SETTINGS = {
@@ -256,28 +443,54 @@ export const OBSERVABILITY_SETTINGS = {
     ["LOG_LEVEL", "PGRST_LOG_LEVEL"],
     oneOf("silent", "crit", "fatal", "error", "warn", "info", "debug", "trace"),
     "info",
-    LOG,
+    "The lowest level that is logged. Set `warn` to leave out the line of each request.",
   ),
-  slowQueryMs: withDefault("SLOW_QUERY_MS", integer(0), "1000", LOG),
+  slowQueryMs: withDefault(
+    "SLOW_QUERY_MS",
+    integer(0),
+    "1000",
+    "The duration in milliseconds from which statements are logged; 0 means never.",
+  ),
   recordRequests: withDefault(
     "RECORD_REQUESTS",
     flag,
     "true",
-    "Counts [shapes of requests](../db/README.md#recorded-requests), without values, for `migrate`.",
+    "Whether the service counts [shapes of requests](../db/README.md#recorded-requests), without values, which `migrate` reads.",
   ),
   serverTiming: withDefault(
     ["SERVER_TIMING", "PGRST_SERVER_TIMING_ENABLED"],
     flag,
     "false",
-    "Sends the header Server-Timing.",
+    "Whether responses have the header Server-Timing. Set it while you look for slow stages.",
   ),
-  adminPort: optional(["ADMIN_PORT", "PGRST_ADMIN_SERVER_PORT"], integer(0, 65_535), ADMIN_ADDRESS),
-  adminHost: withDefault(["ADMIN_HOST", "PGRST_ADMIN_SERVER_HOST"], text, "127.0.0.1", ADMIN_ADDRESS),
-  traceEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl, TRACE_COLLECTOR),
-  traceEndpointWhole: optional("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", httpUrl, TRACE_COLLECTOR),
-  traceHeaders: secret(["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"], keyValues, TRACE_COLLECTOR),
-  tracesDisabled: withDefault("OTEL_SDK_DISABLED", flag, "false", DISABLED_TRACES),
-  tracesExporter: withDefault("OTEL_TRACES_EXPORTER", oneOf("otlp", "none"), "otlp", DISABLED_TRACES),
+  adminPort: optional(
+    ["ADMIN_PORT", "PGRST_ADMIN_SERVER_PORT"],
+    integer(0, 65_535),
+    "The [admin port](observability.md#admin-port), which has metrics and needs no credentials; 0 selects a free one. If it is not set, the service has no admin port and no metrics.",
+  ),
+  adminHost: withDefault(
+    ["ADMIN_HOST", "PGRST_ADMIN_SERVER_HOST"],
+    text,
+    "127.0.0.1",
+    "The address of the admin port. Everybody who reaches it can read the metrics.",
+  ),
+  traceEndpoint: optional(
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    httpUrl,
+    "The address of an OpenTelemetry collector (OTLP over HTTP). If neither this nor OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, there are no traces.",
+  ),
+  traceEndpointWhole: optional(
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    httpUrl,
+    "The same with its path `v1/traces`. It takes precedence.",
+  ),
+  traceHeaders: secret(
+    ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"],
+    keyValues,
+    "Headers for the collector: `name=value,…`.",
+  ),
+  tracesDisabled: withDefault("OTEL_SDK_DISABLED", flag, "false", "`true` disables traces."),
+  tracesExporter: withDefault("OTEL_TRACES_EXPORTER", oneOf("otlp", "none"), "otlp", "`none` disables traces."),
   tracesSampler: withDefault(
     "OTEL_TRACES_SAMPLER",
     oneOf(
@@ -289,9 +502,19 @@ export const OBSERVABILITY_SETTINGS = {
       "parentbased_traceidratio",
     ),
     "parentbased_always_on",
-    TRACE_SAMPLER,
+    "The sampler, which chooses the requests that are traced.",
   ),
-  tracesSamplerRatio: withDefault("OTEL_TRACES_SAMPLER_ARG", ratio, "1", TRACE_SAMPLER),
-  traceServiceName: withDefault("OTEL_SERVICE_NAME", text, "content-service", TRACE_ATTRIBUTES),
-  traceResource: withDefault("OTEL_RESOURCE_ATTRIBUTES", keyValues, "", TRACE_ATTRIBUTES),
+  tracesSamplerRatio: withDefault(
+    "OTEL_TRACES_SAMPLER_ARG",
+    ratio,
+    "1",
+    "The fraction of requests for a sampler with `traceidratio`, from 0 to 1.",
+  ),
+  traceServiceName: withDefault("OTEL_SERVICE_NAME", text, "content-service", "The name of the service in traces."),
+  traceResource: withDefault(
+    "OTEL_RESOURCE_ATTRIBUTES",
+    keyValues,
+    "",
+    "Further attributes of the service in traces: `deployment.environment.name=production,…`.",
+  ),
 } satisfies Record<string, SettingDefinition<unknown>>;

@@ -53,7 +53,7 @@ export function writeSettingsDocument(): string {
   const ignored = Object.keys(IGNORED_SETTINGS).map((name) => `\`${name}\``);
   return `# Settings
 
-Set environment variables; some settings can be [in the database](#settings-in-the-database). \`PGRST_APP_SETTINGS_<NAME>\` sets \`app.settings.<name>\` for SQL.
+Settings are environment variables. Some can also be [in the database](#settings-in-the-database). You need none of them to start. Most deployments set \`NODE_ENV\`, \`PUBLIC_URL\`, \`TRUST_PROXY\`, \`CORS_ORIGINS\`, \`SMTP_URL\` with \`MAIL_FROM\`, and with a database of your own \`DATABASE_URL\`, \`OWNER_DATABASE_URL\` and \`JWT_SECRET\`.
 
 \`\`\`sh
 PORT=4000 RATE_LIMIT=600 npm start
@@ -61,6 +61,8 @@ npm run config        # the values in force and their origin
 \`\`\`
 
 \`npx content-service\` also reads \`.env\` in the working directory, then \`package.json\`, without secrets: \`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence.
+
+\`PGRST_APP_SETTINGS_<NAME>\` sets \`app.settings.<name>\` for SQL.
 
 A *playground* has the embedded Postgres, a loopback address as \`HOST\`, no production \`NODE_ENV\` and, for Studio and webhooks, neither \`PUBLIC_URL\` nor \`TRUST_PROXY\`.
 
@@ -93,16 +95,14 @@ Without effect, as the start warns: ${ignored.join(", ")}.`;
 }
 
 function describeGroup(title: string, settings: readonly SettingDefinition<unknown>[]): string {
-  const rows = Object.values(Object.groupBy(settings, ({ description }) => description)).map(
-    (row) => `| ${row!.map(nameWithDefault).join(", ")} | ${row![0]!.description} |`,
-  );
-  return `## ${title}
-
-| setting (default) | effect |
-| --- | --- |
-${rows.join("\n")}`;
+  return [`## ${title}`, ...settings.map(describeSetting)].join("\n\n");
 }
 
-function nameWithDefault({ names, fallback }: SettingDefinition<unknown>): string {
-  return `\`${names[0]}\`${fallback ? ` (\`${fallback}\`)` : ""}`;
+function describeSetting({ names, fallback, description }: SettingDefinition<unknown>): string {
+  const standard = fallback
+    ? ` The default is \`${fallback}\`.`
+    : description.includes("not set")
+      ? ""
+      : " It is not set by default.";
+  return `### ${names[0]}\n\n${description}${standard}`;
 }

@@ -352,7 +352,7 @@ function formerNameHint({ message, ...fields }: RunnerError["error"]): { readonl
   const constraint = code === "42704" ? MISSING_CONSTRAINT.exec(message)?.[1] : undefined;
   if (constraint === undefined) return {};
   return {
-    hint: `That of a table of the service is called content_service_${constraint}. If you mean that one, write its name, and ${ALLOW_CHANGE}.`,
+    hint: `The constraint of a table of the service is called content_service_${constraint}. If you mean that constraint, write its name, and ${ALLOW_CHANGE}.`,
   };
 }
 

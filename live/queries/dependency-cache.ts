@@ -34,7 +34,7 @@ export class DependencyCache {
     const known = this.#known;
     const toRead = { text: statement.text, role: context.role, searchPath };
     const read = readQueryDependencies(this.#asOwner, toRead, this.#publication).catch((error: unknown) => {
-      throw unavailable("What the query depends on could not be read: try again.", error);
+      throw unavailable("The dependencies of the query could not be read: try again.", error);
     });
     if (known.size >= MAX_STATEMENTS) known.delete(known.keys().next().value!);
     known.set(key, read);

@@ -235,7 +235,7 @@ function uniqueKeysOf({ primaryKey, uniqueKeys, columns }: CatalogTable): readon
 
 function invalidCursor(): ApiError {
   return new ApiError("invalid", "PGRST190", "The cursor cannot be read", {
-    details: "It was cut off or changed, or it is none of this interface.",
+    details: "It was cut off or changed, or it is not a cursor of this interface.",
     hint: "Take it from the Link header of the page before, as it is; an empty cursor gives the first page.",
   });
 }

@@ -142,7 +142,7 @@ export const changesTexts = {
       served: "served now",
       states: { "being copied": "being copied", failed: "failed", interrupted: "interrupted" },
       failure: (name: string) => `${name} was not created`,
-      interruption: "Whatever copied it has ended. Drop it, and create it again.",
+      interruption: "The command that copied it has ended. Drop it, and create it again.",
       columns: { name: "Branch", size: "Size", sessions: "Sessions", command: "Serve it by", actions: "Actions" },
       commandOf: (name: string) => `Command that serves ${name}`,
       drop: "Drop",

@@ -58,7 +58,7 @@ export const runningTexts = {
     fromService: (milliseconds: number) =>
       milliseconds === 0
         ? "SLOW_QUERY_MS is 0: no slow statement is noticed. With the extension pg_stat_statements, all are counted."
-        : `Those that took ${milliseconds} ms or more since the start (SLOW_QUERY_MS), the wait for a connection included. To count all statements, set shared_preload_libraries to pg_stat_statements, restart Postgres, and create the extension.`,
+        : `Statements that took ${milliseconds} ms or more since the start (SLOW_QUERY_MS), the wait for a connection included. To count all statements, set shared_preload_libraries to pg_stat_statements, restart Postgres, and create the extension.`,
     connectionsOf: (max: number) => `Connections to Postgres, of at most ${max}`,
     pools: "Pools of the service",
     requests: "Requests of the last minute",

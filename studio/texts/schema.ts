@@ -80,7 +80,7 @@ export const schemaTexts = {
     triggerHead: ["Name", "Definition", "Function", "State"],
     triggerUseHead: ["Table", "Name", "Definition"],
     privileges: "Privileges",
-    privilegesHint: "What grants allow, inherited ones included. Policies decide about the rows.",
+    privilegesHint: "This is what grants allow, inherited ones included. Policies decide about the rows.",
     actions: "Actions",
     role: "Role",
     allColumns: "all columns",

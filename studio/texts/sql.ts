@@ -34,7 +34,7 @@ export const sqlTexts = {
     closeQuery: (name: string) => `Close ${name}`,
     name: "Name",
     searchHistory: "Search",
-    noHistory: "What you run is kept here, in this browser.",
+    noHistory: "The statements that you run are kept here, in this browser.",
     noSaved: "No queries are saved yet.",
     ofBrowser: "In this browser",
     shared: "Shared by administrators",

@@ -1,10 +1,10 @@
-import { mkdir, readdir, readFile, symlink } from "node:fs/promises";
+import { mkdir, readdir, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useFolder } from "../fixture.ts";
 import { REPOSITORY } from "../repository.ts";
-import { followTutorial, outputPattern } from "./tutorial.ts";
+import { followTutorial, isAsPublished, readTutorial } from "./tutorial.ts";
 
 /** A folder with the packages of a project, for use without the network: those of the repository, and the repository as the service. */
 const PACKAGES = "installed";
@@ -35,17 +35,30 @@ const environment = {
   ),
 };
 
-describe.each(["todo", "todo-graphql"])("the tutorial %s", (name) => {
-  test("runs as written, with the outputs that it shows", async () => {
-    const project = join(folder, name);
+/** A page is read in a few minutes. */
+const MAX_WORDS = 900;
+
+describe("the tutorial", () => {
+  test("has ten short pages, each of which names the next", async () => {
+    const pages = await readTutorial();
+    expect(pages).toHaveLength(10);
+    expect(pages.filter(({ text }) => text.split(/\s+/).length > MAX_WORDS).map(({ name }) => name)).toEqual([]);
+    for (const [index, { text }] of pages.entries()) {
+      expect(text).toMatch(new RegExp(`^# ${index + 1}\\. `));
+      if (index < 9)
+        expect(text.trimEnd()).toMatch(new RegExp(`Next: \\[.+\\]\\(${pages[index + 1]!.name}\\.md\\)\\.$`));
+    }
+  });
+
+  test("runs as written in one new project, with the outputs that it shows", async () => {
+    const pages = await readTutorial();
+    const project = join(folder, "tutorial");
     await mkdir(project);
     const install = (commands: string) =>
       commands.replace(INSTALL, `ln -s ${join(folder, PACKAGES, "node_modules")} node_modules`);
-    const page = await readFile(join(REPOSITORY, `docs/tutorials/${name}.md`), "utf8");
-    const steps = await followTutorial(page, { folder: project, environment, install });
-    const shown = steps.filter(({ expected }) => expected !== null);
-    expect(shown.length).toBeGreaterThan(2);
-    for (const { commands, output, expected } of shown)
-      expect(output.trim()).toMatch(outputPattern(expected!, commands));
+    const text = pages.map((page) => page.text).join("\n");
+    const steps = await followTutorial(text, { folder: project, environment, install });
+    expect(steps.filter(({ expected }) => expected !== null).length).toBeGreaterThan(50);
+    expect(steps.filter((step) => !isAsPublished(step))).toEqual([]);
   });
 });

@@ -150,7 +150,7 @@ async function readUserInfo(request: MatchedRequest, { authenticator }: OAuthSer
   const claims = await verifyAccessToken(authorization!, authenticator);
   request.admit(null);
   const access = claims && readOAuthAccess(claims);
-  if (!access) throw unauthorized("The access token has expired, or is none of an application.");
+  if (!access) throw unauthorized("The access token has expired, or does not belong to an application.");
   if (!access.scopes.includes("openid")) {
     const headers = { "WWW-Authenticate": 'Bearer error="insufficient_scope", scope="openid"' };
     throw new OAuthError("insufficient_scope", "The user has not approved the scope openid.", { status: 403, headers });

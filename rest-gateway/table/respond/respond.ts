@@ -274,7 +274,7 @@ function nextCursor(order: string, values: readonly (string | null)[]): string {
   if (values.length === 0) throw orderNotTotal("The last row of the page and the next one are in the same place.");
   const cursor = formatCursor({ order, values });
   if (cursor.length > MAX_CURSOR_LENGTH)
-    throw cursorNotPossible("What the rows are ordered by is too long to be part of an address.");
+    throw cursorNotPossible("The values by which the rows are ordered are too long to be part of an address.");
   return cursor;
 }
 

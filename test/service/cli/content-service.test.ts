@@ -1,13 +1,12 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { cloneDatabase, useDatabase } from "../../database.ts";
-import { walkProject } from "../../docs/project-walk.ts";
+import { followTutorial, isAsPublished } from "../../docs/tutorial.ts";
 import { useFolder } from "../../fixture.ts";
 import { COMPILE_CACHE } from "../../program.ts";
 import { NO_PROJECT, REPOSITORY } from "../../repository.ts";
@@ -191,28 +190,18 @@ describe("content-service", () => {
     expect((await inFolder(["restore", "--check", "own.backup.gz"])).stdout).toContain("can be restored");
   });
 
-  test("installed from the tarball, serves the first row of docs/projects.md as written", async () => {
-    const tarball = join(folder, await packed());
-    const empty = await mkdtemp(join(tmpdir(), "content-service-walk-"));
-    try {
-      const page = await readFile(join(REPOSITORY, "docs/projects.md"), "utf8");
-      const environment = {
-        ...process.env,
-        ...{ npm_config_loglevel: "error", npm_config_prefer_offline: "true", npm_config_audit: "false" },
-      };
-      const steps = await walkProject(page, { folder: empty, tarball, environment }, async (url) => {
-        expect(await (await fetch(`${url}/api/v1/tasks`)).json()).toMatchObject({
-          data: [{ id: 1, title: "Write a policy" }],
-        });
-        expect(await (await fetch(url)).text()).toContain("tasks");
-      });
-      expect(steps.at(-1)!.output).toContain('[{"id":1,"title":"Write a policy"}]');
-      const project = join(empty, "my-app");
-      const tested = await run("npm", ["test"], { cwd: project, env: environment });
-      expect(tested.stdout).toMatch(/^anon +4 +0$/m);
-    } finally {
-      await rm(empty, { recursive: true, force: true });
-    }
+  test("installed from the tarball, serves the first rows of the tutorial as written", async () => {
+    await packed();
+    const environment = {
+      ...process.env,
+      ...{ npm_config_loglevel: "error", npm_config_prefer_offline: "true", npm_config_audit: "false" },
+    };
+    const page = await readFile(join(REPOSITORY, "docs/tutorial/first-project.md"), "utf8");
+    const steps = await followTutorial(page, { folder, environment });
+    expect(steps.filter(({ expected }) => expected !== null).length).toBeGreaterThan(3);
+    expect(steps.filter((step) => !isAsPublished(step))).toEqual([]);
+    const tested = await run("npm", ["test"], { cwd: join(folder, "my-app"), env: environment });
+    expect(tested.stdout).toMatch(/^anon +4 +0$/m);
   });
 });
 
