@@ -3,12 +3,15 @@ import { type AsOwner, type Database, formatLsn, type Lsn } from "#postgres/data
 import type { Statement } from "#postgres/statement";
 import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
+import { DependencyCache } from "../dependencies/dependency-cache.ts";
+import { claimsKey } from "../dependencies/policy-dependencies.ts";
+import { type QueryDependencies, readFingerprint } from "../dependencies/query-dependencies.ts";
+import { readFilterValues } from "../dependencies/row-filters.ts";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../stream/changes.ts";
 import { makeAwaitVisible } from "../stream/transaction-visibility.ts";
 import type { AffectedResults } from "./affected-results.ts";
 import type { ChangeFilter } from "./affected-rows.ts";
 import { ChangeMarks, type OpeningQuery } from "./change-marks.ts";
-import { DependencyCache } from "./dependency-cache.ts";
 import { LIVE_LIMITS, mostQueriesFor, refuseUnfit, resultTooLarge, tooManyQueries } from "./live-limits.ts";
 import {
   type LiveEvent,
@@ -19,12 +22,9 @@ import {
 } from "./live-subscriber.ts";
 import { OpenOfCallers } from "./open-of-callers.ts";
 import { workWithPauses } from "./paused-work.ts";
-import { claimsKey } from "./policy-dependencies.ts";
-import { type QueryDependencies, readFingerprint } from "./query-dependencies.ts";
 import type { LiveQueryResult } from "./relation-results.ts";
 import { mayRunAgain, RerunQueue } from "./rerun-queue.ts";
 import { contentsOf, isReadOnce } from "./result-contents.ts";
-import { readFilterValues } from "./row-filters.ts";
 import { RunningTransactions } from "./running-transactions.ts";
 import { type ResultDefinition, SharedResult } from "./shared-result.ts";
 import { type CommittedChange, tableRowsOf } from "./table-rows.ts";
@@ -180,7 +180,7 @@ export class LiveQueries {
       : this.#reruns.run(source.quotaKey, run));
     try {
       if (first.missing && time === "first") throw first.missing;
-      const dependencies = await this.#dependencies.of(first);
+      const dependencies = await this.#dependencies.of(first.statements);
       refuseUnfit(first, { source, dependencies }, time === "again" ? 0 : milliseconds);
       const key = this.#keyOf(source, dependencies);
       const filters = this.#results.has(key) ? [] : await this.#filtersOf(source, first, dependencies);

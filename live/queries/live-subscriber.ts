@@ -1,7 +1,7 @@
 import type { Caller } from "#accounts/identity";
 import type { ShownRows } from "#planner/shown-tables";
 import type { Lsn } from "#postgres/database";
-import type { Statement, StatementContext } from "#postgres/statement";
+import type { CallerStatement } from "../dependencies/dependency-cache.ts";
 import type { ChangeFilter } from "./affected-rows.ts";
 import type { ResultVersion, RowsRun, SharedResult } from "./shared-result.ts";
 import type { ReadRows, RowsByKey } from "./table-rows.ts";
@@ -30,7 +30,7 @@ export type LiveSource = {
 export type LiveResult = RowsRun & {
   /** JSON. */
   readonly text: string;
-  readonly statements: readonly { readonly statement: Statement; readonly context: StatementContext }[];
+  readonly statements: readonly CallerStatement[];
   /** Conditions that each row of the result meets. */
   readonly filters: readonly ChangeFilter[];
   /** The rows that the text is known to have. */

@@ -1,9 +1,9 @@
 import type { Lsn } from "#postgres/database";
 import { parseJsonExactly } from "#runtime/json";
+import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
 import { type ChangeFilter, countKeys, type ResultContents } from "./affected-rows.ts";
 import { makeJsonPatch } from "./json-patch.ts";
 import { LIVE_LIMITS } from "./live-limits.ts";
-import type { QueryDependencies } from "./query-dependencies.ts";
 import { type CommittedChange, changeRows, type RowsByKey, type TableRows } from "./table-rows.ts";
 
 /** The result of a query as of a commit. */

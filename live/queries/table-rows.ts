@@ -1,7 +1,7 @@
+import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
 import type { ReplicatedRelation, ReplicatedRow, RowChange } from "../stream/changes.ts";
 import { isTransactionVisible } from "../stream/transaction-visibility.ts";
 import { textOfCells } from "./affected-rows.ts";
-import type { QueryDependencies } from "./query-dependencies.ts";
 
 /** The rows of one table and nothing else, as an array of arrays of texts. */
 export type TableRows = {
