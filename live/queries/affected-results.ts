@@ -24,13 +24,27 @@ const BYTES_OF_CELL = 16;
 export class AffectedResults {
   readonly #results = new Map<LiveQueryResult, AffectedResult>();
   readonly #relations = new Map<RelationResults, AffectedOfRelation>();
-  readonly xids = new Set<number>();
+  readonly #xids = new Set<number>();
   #bytes = 0;
-  /** The position of the last commit. */
-  position: Lsn = 0n;
+  #areChangesLost = false;
+  #position: Lsn = 0n;
 
   get isEmpty(): boolean {
     return this.#results.size === 0 && this.#relations.size === 0;
+  }
+
+  get xids(): ReadonlySet<number> {
+    return this.#xids;
+  }
+
+  /** The position of the last commit. */
+  get position(): Lsn {
+    return this.#position;
+  }
+
+  /** True if changes were forgotten, also after they were listed. */
+  get areChangesLost(): boolean {
+    return this.#areChangesLost;
   }
 
   /** Adds a result that was affected by something else than rows. */
@@ -63,6 +77,7 @@ export class AffectedResults {
 
   /** Forgets the changes if they may be from a lost timeline, or take too many bytes. The results then need a run. */
   forgetChanges(): void {
+    this.#areChangesLost = true;
     for (const affected of this.#results.values()) affected.changes = null;
     for (const { groups } of this.#relations.values()) for (const group of groups.keys()) groups.set(group, null);
   }
@@ -99,8 +114,8 @@ export class AffectedResults {
 
   #addTransaction(results: Iterable<LiveQueryResult>, { xid, commitLsn }: CommittedTransaction): void {
     for (const result of results) this.#affectedOf(result).xids.push(xid);
-    this.xids.add(xid);
-    if (commitLsn > this.position) this.position = commitLsn;
+    this.#xids.add(xid);
+    if (commitLsn > this.#position) this.#position = commitLsn;
   }
 
   #addChanges(result: LiveQueryResult, changes: KnownChanges): void {
