@@ -1,4 +1,7 @@
 import type { Lsn } from "#postgres/database";
+import { AffectedResults } from "../matching/affected-results.ts";
+import type { ResultContents } from "../matching/affected-rows.ts";
+import { ResultIndex } from "../matching/result-index.ts";
 import type {
   ChangeFollower,
   CommittedTransaction,
@@ -7,11 +10,8 @@ import type {
   RowChange,
 } from "../stream/changes.ts";
 import { DecidedTransactions } from "../stream/transaction-visibility.ts";
-import { AffectedResults } from "./affected-results.ts";
-import type { ResultContents } from "./affected-rows.ts";
+import type { LiveQueryResult } from "./live-subscriber.ts";
 import { OpeningQueries, type OpeningQuery } from "./opening-queries.ts";
-import type { LiveQueryResult } from "./relation-results.ts";
-import { ResultIndex } from "./result-index.ts";
 
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
 const SCHEMA_CHANGED_PREFIX = "schema";
@@ -28,15 +28,15 @@ export class ChangeMarks implements ChangeFollower {
   readonly openings = new OpeningQueries();
   readonly decided = new DecidedTransactions();
   readonly #events: MarkEvents;
-  readonly #index = new ResultIndex();
+  readonly #index = new ResultIndex<LiveQueryResult>();
   /** The results that the transaction being read affects. */
-  #changed = new AffectedResults();
+  #changed = new AffectedResults<LiveQueryResult>();
   /** True if contents have decided about changes of this transaction. */
   #usesContents = false;
   #changeCount = 0;
   /** The results that commits affect, until they are taken. */
-  #marked = new AffectedResults();
-  #taken = new AffectedResults();
+  #marked = new AffectedResults<LiveQueryResult>();
+  #taken = new AffectedResults<LiveQueryResult>();
   #position: Lsn = 0n;
 
   constructor(events: MarkEvents) {
@@ -86,9 +86,9 @@ export class ChangeMarks implements ChangeFollower {
   }
 
   /** The results that are to be delivered. */
-  take(): AffectedResults {
+  take(): AffectedResults<LiveQueryResult> {
     this.#taken = this.#marked;
-    this.#marked = new AffectedResults();
+    this.#marked = new AffectedResults<LiveQueryResult>();
     return this.#taken;
   }
 
@@ -97,7 +97,7 @@ export class ChangeMarks implements ChangeFollower {
   }
 
   begin(): void {
-    this.#changed = new AffectedResults();
+    this.#changed = new AffectedResults<LiveQueryResult>();
     this.#usesContents = false;
     this.openings.beginTransaction();
   }

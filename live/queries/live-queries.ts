@@ -3,13 +3,14 @@ import type { AsOwner, Database, Lsn } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import { DependencyCache } from "../dependencies/dependency-cache.ts";
+import type { AffectedResults } from "../matching/affected-results.ts";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../stream/changes.ts";
-import type { AffectedResults } from "./affected-results.ts";
 import { ChangeMarks } from "./change-marks.ts";
 import { CommitVisibility } from "./commit-visibility.ts";
 import { LIVE_LIMITS, mostQueriesFor, refuseUnfit, tooManyQueries } from "./live-limits.ts";
 import {
   type LiveEvent,
+  type LiveQueryResult,
   type LiveResult,
   type LiveSource,
   LiveSubscriber,
@@ -18,7 +19,6 @@ import {
 import { OpenOfCallers } from "./open-of-callers.ts";
 import { workWithPauses } from "./paused-work.ts";
 import { type OpenedQuery, QueryOpener } from "./query-opener.ts";
-import type { LiveQueryResult } from "./relation-results.ts";
 import { mayRunAgain, RerunQueue } from "./rerun-queue.ts";
 import { makeResultActions } from "./result-actions.ts";
 import { contentsOf } from "./result-contents.ts";
@@ -283,7 +283,7 @@ export class LiveQueries {
     this.#isDelivering = false;
   }
 
-  #deliver(marked: AffectedResults): Promise<void> {
+  #deliver(marked: AffectedResults<LiveQueryResult>): Promise<void> {
     const { position } = marked;
     return workWithPauses(marked.list(), ([result, { xids, changes }]) => {
       // The others may be from a lost timeline, or lack transactions.

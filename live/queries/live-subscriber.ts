@@ -2,7 +2,7 @@ import type { Caller } from "#accounts/identity";
 import type { ShownRows } from "#planner/shown-tables";
 import type { Lsn } from "#postgres/database";
 import type { CallerStatement } from "../dependencies/dependency-cache.ts";
-import type { ChangeFilter } from "./affected-rows.ts";
+import type { ChangeFilter } from "../matching/affected-rows.ts";
 import type { ResultVersion, RowsRun, SharedResult } from "./shared-result.ts";
 import type { ReadRows, RowsByKey } from "./table-rows.ts";
 
@@ -58,11 +58,13 @@ export type LiveSubscription = {
   close(): void;
 };
 
+export type LiveQueryResult = SharedResult<LiveSubscriber>;
+
 /** One client of a live query. It receives the latest result whenever it takes one, so results may be skipped. */
 export class LiveSubscriber implements LiveSubscription {
   readonly source: LiveSource;
   readonly #onClosed: (subscriber: LiveSubscriber) => void;
-  #result: SharedResult<LiveSubscriber> | null = null;
+  #result: LiveQueryResult | null = null;
   /** The last change to another result. */
   #change: Promise<void> | null = null;
   #sent: ResultVersion | null = null;
@@ -77,7 +79,7 @@ export class LiveSubscriber implements LiveSubscription {
   }
 
   /** Null while it changes to another result. */
-  get result(): SharedResult<LiveSubscriber> | null {
+  get result(): LiveQueryResult | null {
     return this.#result;
   }
 
@@ -102,7 +104,7 @@ export class LiveSubscriber implements LiveSubscription {
     return null;
   }
 
-  join(result: SharedResult<LiveSubscriber>): void {
+  join(result: LiveQueryResult): void {
     this.#result = result;
     result.join(this);
   }

@@ -1,8 +1,8 @@
 import type { Lsn } from "#postgres/database";
 import { RecentMap } from "#runtime";
+import { conditionsOf, isAffected, isNeverAffected } from "../matching/affected-rows.ts";
 import type { CommittedTransaction, RowChange } from "../stream/changes.ts";
-import { conditionsOf, isAffected, isNeverAffected } from "./affected-rows.ts";
-import type { LiveQueryResult } from "./relation-results.ts";
+import type { LiveQueryResult } from "./live-subscriber.ts";
 
 /** The limit for all queries that are being opened; for later changes only the relations are noted. */
 const MAX_NOTED_CHANGES = 5_000;

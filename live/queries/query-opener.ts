@@ -3,7 +3,7 @@ import type { Statement } from "#postgres/statement";
 import { claimsKey } from "../dependencies/policy-dependencies.ts";
 import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
 import { readFilterValues } from "../dependencies/row-filters.ts";
-import type { ChangeFilter } from "./affected-rows.ts";
+import type { ChangeFilter } from "../matching/affected-rows.ts";
 import type { LiveResult, LiveSource } from "./live-subscriber.ts";
 import type { OpeningQueries, OpeningQuery } from "./opening-queries.ts";
 import { isReadOnce } from "./result-contents.ts";

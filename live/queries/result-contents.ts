@@ -1,7 +1,7 @@
 import type { ShownRelation, ShownRows, ShownTable } from "#planner/shown-tables";
 import { isExactNumber, isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
 import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
-import { type ChangeFilter, keyText, type ResultContents, type ShownKeys } from "./affected-rows.ts";
+import { type ChangeFilter, keyText, type ResultContents, type ShownKeys } from "../matching/affected-rows.ts";
 import type { LiveResult } from "./live-subscriber.ts";
 
 /** Keys take more memory than their text. Changes can affect larger results without any of their rows. */

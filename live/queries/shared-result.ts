@@ -1,11 +1,12 @@
 import type { Lsn } from "#postgres/database";
 import { parseJsonExactly } from "#runtime/json";
 import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
-import { type ChangeFilter, countKeys, type ResultContents } from "./affected-rows.ts";
+import type { AffectingXids, CommittedChange } from "../matching/affected-results.ts";
+import { type ChangeFilter, countKeys, type ResultContents } from "../matching/affected-rows.ts";
 import { makeJsonPatch } from "./json-patch.ts";
 import { LIVE_LIMITS } from "./live-limits.ts";
 import { isRunComing, nextState, type ResultAction, type ResultEvent, type ResultState } from "./result-states.ts";
-import { type CommittedChange, changeRows, type RowsByKey, type TableRows } from "./table-rows.ts";
+import { changeRows, type RowsByKey, type TableRows } from "./table-rows.ts";
 
 /** The result of a query as of a commit. */
 export type ResultVersion = {
@@ -23,9 +24,6 @@ const MAX_NEW_XIDS = 1_000;
 const MAX_VERSION_BYTES = 4 * 2 ** 20;
 /** The bytes of a key in a set and in an index. */
 const KEY_BYTES = 128;
-
-/** The transactions that have affected a result, in lists that several results share. */
-export type AffectingXids = readonly (readonly number[])[];
 
 /** Commits of the stream that may change a result. `changes`: their changes of rows; null if only a run can tell. `position`: the last one. */
 type DeliveredCommits = {

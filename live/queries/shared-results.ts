@@ -1,4 +1,4 @@
-import type { LiveQueryResult } from "./relation-results.ts";
+import type { LiveQueryResult } from "./live-subscriber.ts";
 
 /** The results by their keys, and their bytes. */
 export class SharedResults {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { ResultContents } from "../../../live/queries/affected-rows.ts";
+import type { ResultContents } from "../../../live/matching/affected-rows.ts";
 import { ChangeMarks } from "../../../live/queries/change-marks.ts";
-import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
+import type { LiveQueryResult } from "../../../live/queries/live-subscriber.ts";
 import type { CommittedTransaction, RowChange } from "../../../live/stream/changes.ts";
 import { makeResult } from "./make-result.ts";
 

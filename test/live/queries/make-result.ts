@@ -1,5 +1,5 @@
-import type { ChangeFilter, ResultContents } from "../../../live/queries/affected-rows.ts";
-import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
+import type { ChangeFilter, ResultContents } from "../../../live/matching/affected-rows.ts";
+import type { LiveQueryResult } from "../../../live/queries/live-subscriber.ts";
 import { RESULT_ACTIONS, type ResultAction } from "../../../live/queries/result-states.ts";
 import { type ResultActions, SharedResult } from "../../../live/queries/shared-result.ts";
 import type { TableRows } from "../../../live/queries/table-rows.ts";

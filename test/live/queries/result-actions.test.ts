@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { LiveQueryResult } from "../../../live/queries/live-subscriber.ts";
 import { type LiveResult, LiveSubscriber } from "../../../live/queries/live-subscriber.ts";
-import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
 import { makeResultActions } from "../../../live/queries/result-actions.ts";
 import { SharedResult } from "../../../live/queries/shared-result.ts";
 import { SharedResults } from "../../../live/queries/shared-results.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { LIVE_LIMITS } from "../../../live/queries/live-limits.ts";
-import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
+import type { LiveQueryResult } from "../../../live/queries/live-subscriber.ts";
 import type { ResultEvent } from "../../../live/queries/result-states.ts";
 import { SharedResult } from "../../../live/queries/shared-result.ts";
 import type { ReplicatedRelation } from "../../../live/stream/changes.ts";
