@@ -3,9 +3,9 @@ import type { AsOwner, Database, Lsn } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import { DependencyCache } from "../dependencies/dependency-cache.ts";
-import type { AffectedResults } from "../matching/affected-results.ts";
-import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../stream/changes.ts";
+import type { ChangeSubscription, ReplicationStream } from "../stream/changes.ts";
 import { ChangeMarks } from "./change-marks.ts";
+import { CommitDelivery } from "./commit-delivery.ts";
 import { CommitVisibility } from "./commit-visibility.ts";
 import { LIVE_LIMITS, mostQueriesFor, refuseUnfit, tooManyQueries } from "./live-limits.ts";
 import {
@@ -17,7 +17,6 @@ import {
   type LiveSubscription,
 } from "./live-subscriber.ts";
 import { OpenOfCallers } from "./open-of-callers.ts";
-import { workWithPauses } from "./paused-work.ts";
 import { type OpenedQuery, QueryOpener } from "./query-opener.ts";
 import { mayRunAgain, RerunQueue } from "./rerun-queue.ts";
 import { makeResultActions } from "./result-actions.ts";
@@ -54,54 +53,56 @@ type LiveStatistics = {
  * has the commit, and sent if it differs. Policies decide in each run what the caller reads: nothing else passes rows on.
  */
 export class LiveQueries {
-  readonly #options: LiveQueriesOptions;
+  readonly #changes: ReplicationStream;
   readonly #dependencies: DependencyCache;
   readonly #transactions: RunningTransactions;
   readonly #marks: ChangeMarks;
-  readonly #visibility: CommitVisibility;
+  readonly #delivery: CommitDelivery;
   readonly #opener: QueryOpener;
   readonly #reruns: RerunQueue;
   readonly #actions: ResultActions<LiveQueryResult>;
   readonly #results = new SharedResults();
   readonly #subscribers = new Set<LiveSubscriber>();
   readonly #openOfCallers = new OpenOfCallers();
-  /** Transactions that have changed definitions; null if the definitions are as they were loaded. */
-  #definitionXids: Set<number> | null = null;
-  #isDelivering = false;
   #runs = 0;
   #stream: { readonly subscription: ChangeSubscription; readonly opened: Promise<Lsn> } | null = null;
   #isClosed = false;
 
   constructor(options: LiveQueriesOptions) {
-    const { asOwner, changes, database, publication, log } = options;
-    this.#options = options;
-    this.#dependencies = new DependencyCache(asOwner, publication);
-    this.#transactions = new RunningTransactions(asOwner);
+    const { asOwner, changes, database, publication, reloadDefinitions, log } = options;
+    const results = this.#results;
+    const dependencies = new DependencyCache(asOwner, publication);
+    const transactions = new RunningTransactions(asOwner);
+    this.#changes = changes;
+    this.#dependencies = dependencies;
+    this.#transactions = transactions;
     this.#reruns = new RerunQueue(() => database.countStatements());
-    this.#marks = new ChangeMarks({
-      onMarked: () => this.#startDelivering(),
-      onOutdated: (transaction) => this.#outdate(transaction),
+    const marks = new ChangeMarks({
+      onMarked: () => this.#delivery.start(),
+      onOutdated: (transaction) => this.#delivery.outdate(transaction),
     });
-    this.#visibility = new CommitVisibility({
+    this.#marks = marks;
+    const visibility = new CommitVisibility({
       asOwner,
       streamTimeline: () => changes.state().history?.timeline ?? null,
-      decided: this.#marks.decided,
-      transactions: this.#transactions,
-      onLate: () => this.#outdate(null),
+      decided: marks.decided,
+      transactions,
+      onLate: () => this.#delivery.outdate(null),
     });
+    this.#delivery = new CommitDelivery({ marks, results, visibility, dependencies, reloadDefinitions, log });
     this.#opener = new QueryOpener({
       database,
-      transactions: this.#transactions,
-      openings: this.#marks.openings,
-      position: () => changes.state().position ?? this.#marks.position,
+      transactions,
+      openings: marks.openings,
+      position: () => changes.state().position ?? marks.position,
     });
     this.#actions = makeResultActions({
       asOwner,
-      marks: this.#marks,
-      results: this.#results,
+      marks,
+      results,
       reruns: this.#reruns,
-      visibility: this.#visibility,
-      dependencies: this.#dependencies,
+      visibility,
+      dependencies,
       log,
       pause: () => sleep(RETRY_MS),
       onRun: () => this.#runs++,
@@ -137,12 +138,13 @@ export class LiveQueries {
 
   /** Call when definitions are found changed and the stream may not have reported it. */
   reviewAll(): void {
-    this.#outdateAll();
+    this.#delivery.outdateAll();
   }
 
   /** Ends all queries; their clients connect again, to this service or another one. */
   endAll(): void {
     this.#isClosed = true;
+    this.#delivery.stop();
     for (const subscriber of [...this.#subscribers]) subscriber.close();
     for (const result of this.#results.list()) void result.handle("expired");
     this.#closeStream();
@@ -231,7 +233,7 @@ export class LiveQueries {
 
   async #openStream(): Promise<void> {
     if (!this.#stream) {
-      const subscription = this.#options.changes.follow(this.#marks);
+      const subscription = this.#changes.follow(this.#marks);
       this.#stream = { subscription, opened: subscription.from };
     }
     const stream = this.#stream;
@@ -250,55 +252,5 @@ export class LiveQueries {
   #closeStream(): void {
     this.#stream?.subscription.close();
     this.#stream = null;
-  }
-
-  #outdate(transaction: CommittedTransaction | null): void {
-    this.#definitionXids ??= new Set();
-    if (transaction) this.#definitionXids.add(transaction.xid);
-    this.#outdateAll();
-    this.#startDelivering();
-  }
-
-  #outdateAll(): void {
-    this.#dependencies.forget();
-    this.#marks.openings.outdate();
-    for (const result of this.#results.list()) void result.handle("outdated");
-  }
-
-  #startDelivering(): void {
-    if (!this.#isDelivering) void this.#deliverAll();
-  }
-
-  /** Delivers commits when they are visible. Results that are marked in the meantime follow in the next turn. */
-  async #deliverAll(): Promise<void> {
-    this.#isDelivering = true;
-    for (let marked = this.#marks.take(); !this.#isClosed; marked = this.#marks.take()) {
-      const definitionXids = this.#definitionXids;
-      if (marked.isEmpty && !definitionXids && !this.#marks.decided.areMany) break;
-      this.#definitionXids = null;
-      await this.#visibility.awaitVisible(marked.xids.union(definitionXids ?? new Set()));
-      if (definitionXids) await this.#reloadDefinitions();
-      await this.#deliver(marked);
-    }
-    this.#isDelivering = false;
-  }
-
-  #deliver(marked: AffectedResults<LiveQueryResult>): Promise<void> {
-    const { position } = marked;
-    return workWithPauses(marked.list(), ([result, { xids, changes }]) => {
-      // The others may be from a lost timeline, or lack transactions.
-      const areSure = this.#visibility.areAllVisible && !marked.areChangesLost;
-      if (result.deliver({ xids, changes: areSure ? changes : null, position })) this.#results.recount(result);
-    });
-  }
-
-  async #reloadDefinitions(): Promise<void> {
-    // Data that was read since the stream had the change may be from before the change was visible.
-    this.#outdateAll();
-    try {
-      await this.#options.reloadDefinitions();
-    } catch (error) {
-      this.#options.log.warn({ err: error }, "the definitions could not be reloaded for live queries");
-    }
   }
 }
