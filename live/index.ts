@@ -1,11 +1,4 @@
-export { DependencyCache } from "./queries/dependency-cache.ts";
-export {
-  type LiveEvent,
-  LiveQueries,
-  type LiveResult,
-  type LiveSource,
-  type LiveSubscription,
-} from "./queries/live-queries.ts";
+export { DependencyCache } from "./dependencies/dependency-cache.ts";
 export {
   claimsKey,
   type FindMissingPolicyColumns,
@@ -13,8 +6,15 @@ export {
   makePolicyClaimsReader,
   type PolicyClaims,
   type PolicyClaimsReader,
-} from "./queries/policy-dependencies.ts";
-export type { QueryDependencies } from "./queries/query-dependencies.ts";
+} from "./dependencies/policy-dependencies.ts";
+export type { QueryDependencies } from "./dependencies/query-dependencies.ts";
+export {
+  type LiveEvent,
+  LiveQueries,
+  type LiveResult,
+  type LiveSource,
+  type LiveSubscription,
+} from "./queries/live-queries.ts";
 export { filtersOf } from "./queries/result-contents.ts";
 export type { LiveShape } from "./shapes/live-shape.ts";
 export {

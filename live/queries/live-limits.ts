@@ -1,7 +1,7 @@
 import type { Caller } from "#accounts/identity";
 import { ApiError } from "#runtime";
+import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
 import { tooManyOpen } from "./open-of-callers.ts";
-import type { QueryDependencies } from "./query-dependencies.ts";
 
 export const LIVE_LIMITS = {
   ofCaller: 100,

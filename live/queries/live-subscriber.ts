@@ -1,8 +1,8 @@
 import type { Caller } from "#accounts/identity";
 import type { ShownRows } from "#planner/shown-tables";
 import type { Lsn } from "#postgres/database";
-import type { Statement, StatementContext } from "#postgres/statement";
-import type { ChangeFilter } from "./affected-rows.ts";
+import type { CallerStatement } from "../dependencies/dependency-cache.ts";
+import type { ChangeFilter } from "../matching/affected-rows.ts";
 import type { ResultVersion, RowsRun, SharedResult } from "./shared-result.ts";
 import type { ReadRows, RowsByKey } from "./table-rows.ts";
 
@@ -30,7 +30,7 @@ export type LiveSource = {
 export type LiveResult = RowsRun & {
   /** JSON. */
   readonly text: string;
-  readonly statements: readonly { readonly statement: Statement; readonly context: StatementContext }[];
+  readonly statements: readonly CallerStatement[];
   /** Conditions that each row of the result meets. */
   readonly filters: readonly ChangeFilter[];
   /** The rows that the text is known to have. */
@@ -58,30 +58,29 @@ export type LiveSubscription = {
   close(): void;
 };
 
-/** The operations that the live queries perform for a subscriber. */
-type SubscriberOwner = {
-  /** Resolves when a run of its query that began after the call has ended. */
-  refresh(subscriber: LiveSubscriber): Promise<void>;
-  remove(subscriber: LiveSubscriber): void;
-};
+export type LiveQueryResult = SharedResult<LiveSubscriber>;
 
 /** One client of a live query. It receives the latest result whenever it takes one, so results may be skipped. */
 export class LiveSubscriber implements LiveSubscription {
   readonly source: LiveSource;
-  readonly #owner: SubscriberOwner;
-  /** Null while it changes to another result. */
-  result: SharedResult<LiveSubscriber> | null = null;
+  readonly #onClosed: (subscriber: LiveSubscriber) => void;
+  #result: LiveQueryResult | null = null;
   /** The last change to another result. */
-  attaching: Promise<void> | null = null;
+  #change: Promise<void> | null = null;
   #sent: ResultVersion | null = null;
   #failure: { readonly error: unknown } | null = null;
   #isClosed = false;
   /** Ends the wait for a change. */
   #wake: (() => void) | null = null;
 
-  constructor(source: LiveSource, owner: SubscriberOwner) {
+  constructor(source: LiveSource, onClosed: (subscriber: LiveSubscriber) => void) {
     this.source = source;
-    this.#owner = owner;
+    this.#onClosed = onClosed;
+  }
+
+  /** Null while it changes to another result. */
+  get result(): LiveQueryResult | null {
+    return this.#result;
   }
 
   get isClosed(): boolean {
@@ -105,13 +104,28 @@ export class LiveSubscriber implements LiveSubscription {
     return null;
   }
 
+  join(result: LiveQueryResult): void {
+    this.#result = result;
+    result.join(this);
+  }
+
+  /** Leaves its result. `open` opens the query again and joins another one. */
+  changeResult(open: () => Promise<void>): void {
+    this.#result = null;
+    this.#change = open();
+  }
+
   async refresh(): Promise<ResultVersion | null> {
-    do {
-      await this.#owner.refresh(this);
+    for (let isRead = false; !isRead && !this.#isClosed; ) {
+      const change = this.#change;
+      await change;
+      const result = this.#result;
+      await result?.refresh();
       if (this.#failure) throw this.#failure.error;
-      // It may be changing to another result by now.
-    } while (!this.result && !this.#isClosed);
-    return this.result?.current ?? null;
+      // A run may have found that definitions have changed.
+      isRead = result !== null && this.#change === change;
+    }
+    return this.#result?.current ?? null;
   }
 
   wake(): void {
@@ -130,12 +144,14 @@ export class LiveSubscriber implements LiveSubscription {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#owner.remove(this);
+    this.#result?.leave(this);
+    this.#result = null;
+    this.#onClosed(this);
     this.wake();
   }
 
   #takeEvent(): LiveEvent | null {
-    const result = this.result;
+    const result = this.#result;
     if (!result || result.current === this.#sent) return null;
     const [from, to] = [this.#sent, result.current];
     this.#sent = to;

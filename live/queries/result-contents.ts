@@ -1,8 +1,8 @@
 import type { ShownRelation, ShownRows, ShownTable } from "#planner/shown-tables";
 import { isExactNumber, isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
-import { type ChangeFilter, keyText, type ResultContents, type ShownKeys } from "./affected-rows.ts";
+import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
+import { type ChangeFilter, keyText, type ResultContents, type ShownKeys } from "../matching/affected-rows.ts";
 import type { LiveResult } from "./live-subscriber.ts";
-import type { QueryDependencies } from "./query-dependencies.ts";
 
 /** Keys take more memory than their text. Changes can affect larger results without any of their rows. */
 const MAX_SHOWN_ROWS = 1_000;

@@ -1,10 +1,12 @@
 import type { Lsn } from "#postgres/database";
 import { parseJsonExactly } from "#runtime/json";
-import { type ChangeFilter, countKeys, type ResultContents } from "./affected-rows.ts";
+import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
+import type { AffectingXids, CommittedChange } from "../matching/affected-results.ts";
+import { type ChangeFilter, countKeys, type ResultContents } from "../matching/affected-rows.ts";
 import { makeJsonPatch } from "./json-patch.ts";
 import { LIVE_LIMITS } from "./live-limits.ts";
-import type { QueryDependencies } from "./query-dependencies.ts";
-import { type CommittedChange, changeRows, type RowsByKey, type TableRows } from "./table-rows.ts";
+import { isRunComing, nextState, type ResultAction, type ResultEvent, type ResultState } from "./result-states.ts";
+import { changeRows, type RowsByKey, type TableRows } from "./table-rows.ts";
 
 /** The result of a query as of a commit. */
 export type ResultVersion = {
@@ -23,8 +25,12 @@ const MAX_VERSION_BYTES = 4 * 2 ** 20;
 /** The bytes of a key in a set and in an index. */
 const KEY_BYTES = 128;
 
-/** The transactions that have affected a result, in lists that several results share. */
-export type AffectingXids = readonly (readonly number[])[];
+/** Commits of the stream that may change a result. `changes`: their changes of rows; null if only a run can tell. `position`: the last one. */
+type DeliveredCommits = {
+  readonly xids: AffectingXids;
+  readonly changes: readonly CommittedChange[] | null;
+  readonly position: Lsn;
+};
 
 /** A reader of a result. */
 type ResultReader = { wake(): void; commit(xids: readonly number[]): void };
@@ -43,34 +49,48 @@ export type ResultDefinition = {
 /** `rowsSnapshot`: the snapshot of the run; null unless the log of changes has the same texts. */
 export type RowsRun = { readonly rowsSnapshot?: string | null };
 
+export type FinishedRun = RowsRun & { readonly text: string; readonly contents: ResultContents | null };
+
+/** The result of a run, or its error. */
+export type RunOutcome = { readonly run?: FinishedRun; readonly error?: unknown };
+
+/** `position`: the last commit that it includes. `startedAt`: its start, from `performance.now()`. */
+type RunStart = { readonly position: Lsn; readonly startedAt: number };
+
+type RunInProgress = RunStart & {
+  readonly xids: readonly number[];
+  /** Let the readers go on that wait for the run. */
+  readonly waiting: readonly (() => void)[];
+};
+
+export type ResultActions<Result> = Readonly<
+  Record<ResultAction, (result: Result, outcome: RunOutcome) => Promise<void> | void>
+>;
+
 /** The time for which rows are changed without a run. Grants of roles are not in the stream: they take effect with the next run. */
 const MAX_WITHOUT_RUN_MS = 5_000;
 
-/** One query for one audience: its result, which all subscribers of the audience share. */
+/** One query for one audience: its result, which all readers of the audience share. `result-states.ts` says what happens to it. */
 export class SharedResult<Reader extends ResultReader> {
   readonly key: string;
-  readonly subscribers = new Set<Reader>();
   readonly dependencies: QueryDependencies;
   readonly filters: readonly ChangeFilter[];
   readonly statements: ReadonlySet<string>;
   readonly tableRows: TableRows | null;
-  readonly running: Set<number>;
-  /** Null while a run is in progress, whose contents may differ. */
-  contents: ResultContents | null = null;
+  readonly #actions: ResultActions<SharedResult<Reader>>;
+  readonly #readers = new Set<Reader>();
+  /** The transactions that ran when it was opened and that have not ended. */
+  #running: ReadonlySet<number>;
+  #state: ResultState = "current";
+  #contents: ResultContents | null;
+  #run: RunInProgress | null = null;
+  #failures = 0;
+  /** Let the readers go on that wait for the next run. */
+  #waiting: (() => void)[] = [];
+  #expiry: NodeJS.Timeout | undefined;
   /** The last commit that may have changed the result. */
-  markedAt: Lsn = 0n;
-  /** True if a commit is not in the result yet. */
-  isStale = false;
-  /** True if definitions have changed since the dependencies were read. */
-  isOutdated = false;
-  /** The run that waits or is in progress; `hasBegun`: it is in progress; `refreshingNext`: the run after it. */
-  refreshing: Promise<void> | null = null;
-  hasBegun = false;
-  refreshingNext: Promise<void> | null = null;
-  expiry: NodeJS.Timeout | undefined;
-  /** The result's part of the bytes of all results. */
-  countedBytes = 0;
-  #lastRun: { readonly snapshot: string | null; readonly startedAt: number } = { snapshot: null, startedAt: 0 };
+  #markedAt: Lsn = 0n;
+  #lastRun: { readonly snapshot: string | null; readonly startedAt: number };
   /** The rows of the current version, if they were read. */
   #rows: RowsByKey | null = null;
   #versions: ResultVersion[] = [];
@@ -78,13 +98,39 @@ export class SharedResult<Reader extends ResultReader> {
   #newXidCount = 0;
   readonly #patches = new WeakMap<ResultVersion, WeakMap<ResultVersion, string>>();
 
-  constructor(key: string, { dependencies, filters, statements, tableRows, running }: ResultDefinition) {
+  constructor(
+    key: string,
+    { dependencies, filters, statements, tableRows, running }: ResultDefinition,
+    first: FinishedRun & RunStart,
+    actions: ResultActions<SharedResult<Reader>>,
+  ) {
     this.key = key;
     this.dependencies = dependencies;
     this.filters = filters;
     this.statements = new Set(statements);
     this.tableRows = tableRows;
-    this.running = new Set(running);
+    this.#running = running;
+    this.#actions = actions;
+    this.#contents = first.contents;
+    this.#lastRun = { snapshot: first.rowsSnapshot ?? null, startedAt: first.startedAt };
+    this.#addVersion(first.text, first.position);
+  }
+
+  get state(): ResultState {
+    return this.#state;
+  }
+
+  get readers(): ReadonlySet<Reader> {
+    return this.#readers;
+  }
+
+  /** Null while a run is coming or in progress, whose contents may differ. */
+  get contents(): ResultContents | null {
+    return this.#contents;
+  }
+
+  get markedAt(): Lsn {
+    return this.#markedAt;
   }
 
   get current(): ResultVersion {
@@ -97,57 +143,120 @@ export class SharedResult<Reader extends ResultReader> {
 
   /** The bytes of the result and of the keys of its rows, by which changes are judged. */
   get bytes(): number {
-    return this.#textBytes + countKeys(this.contents) * KEY_BYTES;
+    return this.#textBytes + countKeys(this.#contents) * KEY_BYTES;
   }
 
   get #textBytes(): number {
     return this.#versions.reduce((sum, { text }) => sum + text.length, 0);
   }
 
-  /** Adds a version. Positions grow with each version, so that each names one. */
-  accept(text: string, position: Lsn): boolean {
-    const current = this.#versions.at(-1);
-    if (current?.text === text) return false;
-    const least = current ? current.position + 1n : 0n;
-    this.#versions.push({ position: position > least ? position : least, text, receivers: new Set() });
-    while (this.#versions.length > MAX_VERSIONS || (this.#versions.length > 1 && this.#textBytes > MAX_VERSION_BYTES))
-      this.#versions.shift();
-    for (const subscriber of this.subscribers) subscriber.wake();
-    return true;
+  /** Performs the actions of the event. Returns the promise of the one that takes time: the result then has a turn of the queue. */
+  handle(event: ResultEvent, outcome: RunOutcome = {}): Promise<void> | void {
+    const [next, ...actions] = nextState(this.#state, event);
+    this.#state = next;
+    const done = actions.map((action) => this.#actions[action](this, outcome));
+    return done.find((each) => each !== undefined);
   }
 
-  /** Call with each run. `startedAt`: its start, from `performance.now()`. */
-  acceptRun(run: RowsRun & { readonly text: string }, position: Lsn, startedAt: number): void {
-    this.#lastRun = { snapshot: run.rowsSnapshot ?? null, startedAt };
+  join(reader: Reader): void {
+    this.#readers.add(reader);
+    void this.handle("joined");
+  }
+
+  leave(reader: Reader): void {
+    if (this.#readers.delete(reader) && this.#readers.size === 0) void this.handle("left");
+  }
+
+  /** Takes all readers away from a result that is closed. */
+  takeReaders(): Reader[] {
+    const readers = [...this.#readers];
+    this.#readers.clear();
+    return readers;
+  }
+
+  /** True if the current version is this text, and no run is due. */
+  isCurrent(text: string): boolean {
+    return this.#state === "current" && this.current.text === text;
+  }
+
+  /** Resolves when a run that begins from now on has ended, or there will be none. */
+  refresh(): Promise<void> {
+    void this.handle("asked");
+    if (!isRunComing(this.#state)) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Delivers visible commits. Returns true if they have changed the rows, or nothing, without a run. */
+  deliver({ xids, changes, position }: DeliveredCommits): boolean {
+    if (position > this.#markedAt) this.#markedAt = position;
+    if (this.#readers.size > 0) this.#addXids(xids);
+    const isChanged = changes !== null && this.#changeRows(changes);
+    if (isChanged) this.#notify(this.takeXids());
+    else void this.handle("committed");
+    return isChanged;
+  }
+
+  endTransactions(xids: ReadonlySet<number>): void {
+    this.#running = this.#running.difference(xids);
+  }
+
+  forgetContents(): void {
+    this.#contents = null;
+  }
+
+  beginRun(): RunInProgress {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#run = { position: this.#markedAt, startedAt: performance.now(), xids: this.takeXids(), waiting };
+    return this.#run;
+  }
+
+  /** False if the run was given up, because all readers had left. */
+  isInProgress(run: RunInProgress): boolean {
+    return this.#run === run;
+  }
+
+  /** How often the run has failed, this time included. */
+  countFailure(): number {
+    return ++this.#failures;
+  }
+
+  /** `run`: of the run in progress. */
+  acceptRun({ text, rowsSnapshot, contents }: FinishedRun): void {
+    const { position, startedAt, xids, waiting } = this.#run!;
+    this.#run = null;
+    this.#failures = 0;
+    this.#lastRun = { snapshot: rowsSnapshot ?? null, startedAt };
     this.#rows = null;
-    this.accept(run.text, position);
+    this.#contents = contents;
+    this.#addVersion(text, position);
+    this.#notify(xids);
+    for (const resume of waiting) resume();
   }
 
-  /** Applies row changes that the last run does not have, if no run is needed for that. */
-  acceptChanges(changes: readonly CommittedChange[], position: Lsn): boolean {
-    const { snapshot, startedAt } = this.#lastRun;
-    const isBehind = this.isStale || this.isOutdated || this.refreshing !== null || this.running.size > 0;
-    const isRunDue = performance.now() - startedAt > MAX_WITHOUT_RUN_MS;
-    if (!this.tableRows || snapshot === null || isBehind || isRunDue) return false;
-    const { text } = this.current;
-    const changed = changeRows({ text, rows: this.#rows }, changes, { rows: this.tableRows, snapshot });
-    if (!changed || changed.text.length > LIVE_LIMITS.resultBytes) return false;
-    this.#rows = changed.rows;
-    this.accept(changed.text, position);
-    return true;
+  putBackRun(): void {
+    const { xids, waiting } = this.#run!;
+    this.#run = null;
+    this.#addXids([xids]);
+    this.#waiting.unshift(...waiting);
   }
 
-  /** Adds transactions, which subscribers learn of with the next run; if there are very many, only of the newest. */
-  addXids(xids: AffectingXids): void {
-    for (const each of xids) {
-      this.#newXids.push(each);
-      this.#newXidCount += each.length;
-    }
-    while (this.#newXidCount - (this.#newXids[0]?.length ?? 0) >= MAX_NEW_XIDS)
-      this.#newXidCount -= this.#newXids.shift()!.length;
+  release(): void {
+    const waiting = [...(this.#run?.waiting ?? []), ...this.#waiting];
+    this.#waiting = [];
+    for (const resume of waiting) resume();
   }
 
-  /** The transactions that a run which begins now includes, and that subscribers do not know of yet. */
+  expireAfter(milliseconds: number): void {
+    this.#failures = 0;
+    this.#expiry = setTimeout(() => void this.handle("expired"), milliseconds).unref();
+  }
+
+  stopExpiry(): void {
+    clearTimeout(this.#expiry);
+  }
+
+  /** The transactions that readers do not know of yet, and that a run has which begins now. */
   takeXids(): number[] {
     const xids = new Set(this.#newXids.flatMap((each) => each.slice(-MAX_NEW_XIDS)));
     this.#newXids = [];
@@ -155,9 +264,9 @@ export class SharedResult<Reader extends ResultReader> {
     return [...xids];
   }
 
-  /** These transactions are in the result now, whether they have changed it or not. */
-  commit(xids: readonly number[]): void {
-    if (xids.length > 0) for (const subscriber of this.subscribers) subscriber.commit(xids);
+  /** Those of the run in progress, and new ones. */
+  takeAllXids(): number[] {
+    return [...(this.#run?.xids ?? []), ...this.takeXids()];
   }
 
   /** The version that a client with these claims received. */
@@ -165,7 +274,7 @@ export class SharedResult<Reader extends ResultReader> {
     return this.#versions.find((each) => each.position === position && each.receivers.has(claimsText)) ?? null;
   }
 
-  /** JSON Patch, written once for all subscribers. */
+  /** JSON Patch, written once for all readers. */
   patchBetween(from: ResultVersion, to: ResultVersion): string {
     const patches = this.#patches.get(to) ?? new WeakMap<ResultVersion, string>();
     this.#patches.set(to, patches);
@@ -174,5 +283,45 @@ export class SharedResult<Reader extends ResultReader> {
     const patch = JSON.stringify(makeJsonPatch(parseJsonExactly(from.text), parseJsonExactly(to.text)));
     patches.set(from, patch);
     return patch;
+  }
+
+  /** Positions grow with each version, so that each names one. */
+  #addVersion(text: string, position: Lsn): void {
+    const current = this.#versions.at(-1);
+    if (current?.text === text) return;
+    const least = current ? current.position + 1n : 0n;
+    this.#versions.push({ position: position > least ? position : least, text, receivers: new Set() });
+    while (this.#versions.length > MAX_VERSIONS || (this.#versions.length > 1 && this.#textBytes > MAX_VERSION_BYTES))
+      this.#versions.shift();
+    for (const reader of this.#readers) reader.wake();
+  }
+
+  /** Applies row changes that the last run does not have, if no run is needed for that. */
+  #changeRows(changes: readonly CommittedChange[]): boolean {
+    const { snapshot, startedAt } = this.#lastRun;
+    const isRunDue = performance.now() - startedAt > MAX_WITHOUT_RUN_MS;
+    const mayChange = this.#state === "current" && this.#running.size === 0 && !isRunDue;
+    if (!this.tableRows || snapshot === null || !mayChange) return false;
+    const { text } = this.current;
+    const changed = changeRows({ text, rows: this.#rows }, changes, { rows: this.tableRows, snapshot });
+    if (!changed || changed.text.length > LIVE_LIMITS.resultBytes) return false;
+    this.#rows = changed.rows;
+    this.#addVersion(changed.text, this.#markedAt);
+    return true;
+  }
+
+  /** Adds transactions, which readers learn of with the next run; if there are very many, only of the newest. */
+  #addXids(xids: AffectingXids): void {
+    for (const each of xids) {
+      this.#newXids.push(each);
+      this.#newXidCount += each.length;
+    }
+    while (this.#newXidCount - (this.#newXids[0]?.length ?? 0) >= MAX_NEW_XIDS)
+      this.#newXidCount -= this.#newXids.shift()!.length;
+  }
+
+  /** These transactions are in the result now, whether they have changed it or not. */
+  #notify(xids: readonly number[]): void {
+    if (xids.length > 0) for (const reader of this.#readers) reader.commit(xids);
   }
 }

@@ -1,7 +1,8 @@
-import type { ReplicatedRelation, ReplicatedRow, RowChange } from "../stream/changes.ts";
+import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
+import type { CommittedChange } from "../matching/affected-results.ts";
+import { textOfCells } from "../matching/affected-rows.ts";
+import type { ReplicatedRelation, ReplicatedRow } from "../stream/changes.ts";
 import { isTransactionVisible } from "../stream/transaction-visibility.ts";
-import { textOfCells } from "./affected-rows.ts";
-import type { QueryDependencies } from "./query-dependencies.ts";
 
 /** The rows of one table and nothing else, as an array of arrays of texts. */
 export type TableRows = {
@@ -12,9 +13,6 @@ export type TableRows = {
   /** The columns by which conditions and policies decide: while these are the same, a row stays in the result, or out of it. */
   readonly deciding: ReadonlySet<string>;
 };
-
-/** A change of a row, by the transaction that made it. `number`: its place among all. */
-export type CommittedChange = { readonly xid: number; readonly number: number; readonly change: RowChange };
 
 /** The rows that a query reads, if its result is the rows of one table. */
 export type ReadRows = Omit<TableRows, "deciding"> & { readonly conditionColumns: readonly string[] };

@@ -3,7 +3,7 @@ import { findTable, mayNameColumn } from "#planner/find-target";
 import { quotedName } from "#postgres/client";
 import type { ResultRow, Statement } from "#postgres/statement";
 import { ApiError } from "#runtime";
-import type { EqualityFilter } from "../queries/affected-rows.ts";
+import type { EqualityFilter } from "../matching/affected-rows.ts";
 import type { LiveResult } from "../queries/live-subscriber.ts";
 import { ConditionWriter, equalityFiltersOf, ROW, type ShapeTable } from "./where/condition-sql.ts";
 import { parseCondition } from "./where/parse-condition.ts";

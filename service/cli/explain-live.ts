@@ -9,7 +9,7 @@ type ReadStatement = LiveResult["statements"][number];
 export async function explainLive(owner: pg.ClientBase, read: ReadStatement): Promise<string> {
   const asOwner: AsOwner = (work) => work(owner);
   try {
-    const dependencies = await new DependencyCache(asOwner, REALTIME_PUBLICATION).of({ statements: [read] });
+    const dependencies = await new DependencyCache(asOwner, REALTIME_PUBLICATION).of([read]);
     return await describeLive(owner, dependencies, read.context.role);
   } catch (error) {
     // The owner of a managed database may lack the right to create temporary objects: the rest of the explanation holds.

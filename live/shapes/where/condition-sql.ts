@@ -1,7 +1,7 @@
 import { type Catalog, type CatalogTable, operatorSchemaOf } from "#catalog";
 import { mayNameColumn } from "#planner/find-target";
 import { quotedName } from "#postgres/client";
-import type { EqualityFilter } from "../../queries/affected-rows.ts";
+import type { EqualityFilter } from "../../matching/affected-rows.ts";
 import { invalidCondition } from "./condition-tokens.ts";
 import type { Condition, Operand, Operator } from "./parse-condition.ts";
 

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import type { ResultContents } from "../../../live/matching/affected-rows.ts";
 import { ChangeMarks } from "../../../live/queries/change-marks.ts";
+import type { LiveQueryResult } from "../../../live/queries/live-subscriber.ts";
 import type { CommittedTransaction, RowChange } from "../../../live/stream/changes.ts";
 import { makeResult } from "./make-result.ts";
 
@@ -22,11 +24,11 @@ const transactionOf = (xid: number): CommittedTransaction => ({
 
 class Stream {
   marked = 0;
-  readonly marks = new ChangeMarks({ onMarked: () => this.marked++, onDefinitions: () => {}, onMissed: () => {} });
+  readonly marks = new ChangeMarks({ onMarked: () => this.marked++, onOutdated: () => {} });
 
   transaction(xid: number, ...changes: RowChange[]): void {
-    this.marks.begin(transactionOf(xid));
-    for (const change of changes) this.marks.change(change);
+    this.marks.begin();
+    for (const change of changes) this.marks.change(change, transactionOf(xid));
     this.marks.commit(transactionOf(xid));
   }
 }
@@ -38,10 +40,10 @@ test.each([
   ["very many rows", Array.from({ length: MAX_NOTED + 1 }, () => insert(LISTS, 2)), [1]],
 ])("%s, committed while a query is opened", (_what, changes, xids) => {
   const { marks, transaction } = bind(new Stream());
-  const opening = marks.beginOpening(0n);
+  const opening = marks.openings.begin(0n);
   transaction(1, ...changes);
   marks.add(makeResultOfList(), opening);
-  marks.endOpening(opening);
+  marks.openings.end(opening);
   const taken = marks.take();
   expect([...taken.xids]).toEqual(xids);
   expect(taken.list().size).toBe(xids.length);
@@ -50,12 +52,12 @@ test.each([
 test("a transaction that is read while the query is opened affects it with its commit", () => {
   const stream = new Stream();
   const { marks } = stream;
-  const opening = marks.beginOpening(0n);
-  marks.begin(transactionOf(3));
-  marks.change(insert(LISTS, 1));
+  const opening = marks.openings.begin(0n);
+  marks.begin();
+  marks.change(insert(LISTS, 1), transactionOf(3));
   const result = makeResultOfList();
   marks.add(result, opening);
-  marks.endOpening(opening);
+  marks.openings.end(opening);
   expect([marks.take().isEmpty, stream.marked]).toEqual([true, 0]);
   marks.commit(transactionOf(3));
   expect(stream.marked).toBe(1);
@@ -65,56 +67,55 @@ test("a transaction that is read while the query is opened affects it with its c
 test("a transaction counts as noted only if it was read from its first change on, after the opening began", () => {
   const { marks, transaction } = bind(new Stream());
   transaction(1, insert(LISTS, 1));
-  const opening = marks.beginOpening(0n);
+  const opening = marks.openings.begin(0n);
   transaction(2, insert(LISTS, 1));
   transaction(3, insert(LISTS, 1, 4));
-  expect([1, 2, 3, 4].map((xid) => marks.hasReadSince(opening.number, xid))).toEqual([false, true, false, false]);
+  expect([1, 2, 3, 4].map((xid) => marks.openings.hasReadSince(opening, xid))).toEqual([false, true, false, false]);
 });
 
 const FIRST_LISTS = { filters: [{ relation: LISTS, column: "list", least: null, greatest: "3" }], shown: [] };
 
 test("a result stays affected when its contents change before it is taken", () => {
   const { marks, transaction } = bind(new Stream());
-  const opening = marks.beginOpening(0n);
+  const opening = marks.openings.begin(0n);
   const [result, other] = [makeResult("all", LISTS, []), makeResult("all of others", LISTS, [])];
   for (const each of [result, other]) marks.add(each, opening);
-  marks.endOpening(opening);
+  marks.openings.end(opening);
   transaction(1, insert(LISTS, 9));
-  marks.setContents(result, FIRST_LISTS);
+  setContents(marks, result, FIRST_LISTS);
   expect([...marks.take().list()]).toEqual([
     [result, { xids: [[1]], changes: null }],
     [other, { xids: [[1]], changes: null }],
   ]);
   transaction(2, insert(LISTS, 9));
   expect([...marks.take().list().keys()]).toEqual([other]);
-  marks.setContents(result, null);
+  setContents(marks, result, null);
   transaction(3, insert(LISTS, 9));
   expect(marks.take().list().size).toBe(2);
 });
 
 test("contents do not bring back a result that was removed", () => {
   const { marks, transaction } = bind(new Stream());
-  const opening = marks.beginOpening(0n);
+  const opening = marks.openings.begin(0n);
   const [result, other] = [makeResult("all", LISTS, []), makeResult("all of others", LISTS, [])];
   for (const each of [result, other]) marks.add(each, opening);
-  marks.endOpening(opening);
+  marks.openings.end(opening);
   marks.remove(result);
-  marks.setContents(result, FIRST_LISTS);
+  setContents(marks, result, FIRST_LISTS);
   transaction(1, insert(LISTS, 1));
   expect([...marks.take().list().keys()]).toEqual([other]);
 });
 
 test("the next run includes the transactions that contents have decided about, and no others", async () => {
   const { marks, transaction } = bind(new Stream());
-  const opening = marks.beginOpening(0n);
+  const opening = marks.openings.begin(0n);
   transaction(1, insert(LISTS, 9));
-  const result = makeResult("all", LISTS, []);
-  result.contents = FIRST_LISTS;
+  const result = makeResult("all", LISTS, [], { contents: FIRST_LISTS });
   marks.add(result, opening);
-  marks.endOpening(opening);
+  marks.openings.end(opening);
   transaction(2, insert(LISTS, 9));
   transaction(3, insert(OTHERS, 9));
-  marks.setContents(result, null);
+  setContents(marks, result, null);
   transaction(4, insert(LISTS, 9));
   const awaited: number[][] = [];
   const findInvisible = async (xids: ReadonlySet<number>) => {
@@ -128,15 +129,24 @@ test("the next run includes the transactions that contents have decided about, a
 
 test("of a result that was removed nothing is left", () => {
   const { marks, transaction } = bind(new Stream());
-  const opening = marks.beginOpening(0n);
+  const opening = marks.openings.begin(0n);
   const result = makeResultOfList();
   marks.add(result, opening);
-  marks.endOpening(opening);
+  marks.openings.end(opening);
   transaction(1, insert(LISTS, 1));
   marks.remove(result);
   expect(marks.take().list().size).toBe(0);
   expect(marks.wants(insert(LISTS, 1).relation)).toBe(false);
 });
+
+/** By a run that gives the result these contents, or by the beginning of one. */
+function setContents(marks: ChangeMarks, result: LiveQueryResult, contents: ResultContents | null): void {
+  marks.changeContents(result, contents, () => {
+    if (!contents) return result.forgetContents();
+    result.beginRun();
+    result.acceptRun({ text: "", contents });
+  });
+}
 
 function bind(stream: Stream) {
   return { marks: stream.marks, transaction: stream.transaction.bind(stream) };
@@ -147,11 +157,14 @@ const TABLE_ROWS = { relation: LISTS, columns: ["list"], keyPlaces: [0], decidin
 /** Opens a result that a filter finds, and one that each change affects. */
 function openWithRows() {
   const { marks, transaction } = bind(new Stream());
-  const opening = marks.beginOpening(0n);
+  const opening = marks.openings.begin(0n);
   const filters = [{ relation: LISTS, column: "list", values: ["1"] }];
-  const opened = [makeResult("list 1", LISTS, filters, TABLE_ROWS), makeResult("all", LISTS, [], TABLE_ROWS)];
+  const opened = [
+    makeResult("list 1", LISTS, filters, { tableRows: TABLE_ROWS }),
+    makeResult("all", LISTS, [], { tableRows: TABLE_ROWS }),
+  ];
   for (const each of opened) marks.add(each, opening);
-  marks.endOpening(opening);
+  marks.openings.end(opening);
   const takeChanges = () => {
     const taken = marks.take().list();
     return opened.map((each) => taken.get(each)?.changes?.map(({ xid, change }) => `${xid}: ${change.new}`) ?? null);

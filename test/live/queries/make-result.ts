@@ -1,14 +1,22 @@
-import type { ChangeFilter } from "../../../live/queries/affected-rows.ts";
-import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
-import { SharedResult } from "../../../live/queries/shared-result.ts";
+import type { ChangeFilter, ResultContents } from "../../../live/matching/affected-rows.ts";
+import type { LiveQueryResult } from "../../../live/queries/live-subscriber.ts";
+import { RESULT_ACTIONS, type ResultAction } from "../../../live/queries/result-states.ts";
+import { type ResultActions, SharedResult } from "../../../live/queries/shared-result.ts";
 import type { TableRows } from "../../../live/queries/table-rows.ts";
+
+/** Performs no action. */
+export const NO_ACTIONS = Object.fromEntries(
+  Object.keys(RESULT_ACTIONS).map((action) => [action, () => {}]),
+) as unknown as ResultActions<LiveQueryResult> satisfies Record<ResultAction, unknown>;
+
+type MadeResult = { readonly tableRows?: TableRows; readonly contents?: ResultContents };
 
 /** A result that depends on one relation. */
 export function makeResult(
   key: string,
   relation: number,
   filters: readonly ChangeFilter[],
-  tableRows: TableRows | null = null,
+  { tableRows, contents }: MadeResult = {},
 ): LiveQueryResult {
   const dependencies = {
     relations: [{ oid: relation, isReadOnce: true, policyColumns: [] }],
@@ -19,5 +27,10 @@ export function makeResult(
     fingerprint: "",
     rowFilters: [],
   };
-  return new SharedResult(key, { dependencies, filters, statements: [], tableRows, running: new Set() });
+  return new SharedResult(
+    key,
+    { dependencies, filters, statements: [], tableRows: tableRows ?? null, running: new Set() },
+    { text: "", position: 0n, startedAt: 0, contents: contents ?? null },
+    NO_ACTIONS,
+  );
 }

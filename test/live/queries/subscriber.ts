@@ -4,5 +4,5 @@ import { LiveSubscriber } from "../../../live/queries/live-subscriber.ts";
 export function openSubscriber(): LiveSubscriber {
   const source = { request: "", quotaKey: "", isPrivate: false, run: () => Promise.reject(new Error("not run")) };
   const caller = { kind: "known", role: "anon", claims: {}, claimsText: "{}", expiresAt: null } as const;
-  return new LiveSubscriber({ ...source, caller }, { refresh: () => Promise.resolve(), remove: () => {} });
+  return new LiveSubscriber({ ...source, caller }, () => {});
 }

@@ -1,7 +1,10 @@
 import { Duplex } from "node:stream";
 import type pg from "pg";
 import { keepCatalog } from "../../../catalog/catalog-keeper.ts";
-import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "../../../live/queries/policy-dependencies.ts";
+import {
+  makeFindMissingPolicyColumns,
+  makePolicyClaimsReader,
+} from "../../../live/dependencies/policy-dependencies.ts";
 import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../../live/stream/changes.ts";
 import type { HistoryPosition } from "../../../live/stream/stream-history.ts";
 import type { AwaitVisible } from "../../../live/stream/transaction-visibility.ts";

@@ -3,9 +3,9 @@ import { useFixture } from "../../fixture.ts";
 import { slowPropertyRuns } from "../../property-runs.ts";
 import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
-import { EventClient } from "./event-client.ts";
+import { EventClient } from "../queries/event-client.ts";
+import { makeRandom } from "../queries/random.ts";
 import { CHANGES, GROUND, generateFunctions } from "./generated-functions.ts";
-import { makeRandom } from "./random.ts";
 
 /** Definitions, each of which is the first of three that call each other. */
 const FUNCTIONS = 2_000;

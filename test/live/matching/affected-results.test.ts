@@ -3,9 +3,9 @@ import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
-import { countRuns } from "./count-runs.ts";
-import { EventClient } from "./event-client.ts";
-import { makeRandom } from "./random.ts";
+import { countRuns } from "../queries/count-runs.ts";
+import { EventClient } from "../queries/event-client.ts";
+import { makeRandom } from "../queries/random.ts";
 
 const SCHEMA = `
   create table public.diaries (owner text, day int, body text, primary key (owner, day));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findNodes, parseNodeTree } from "../../../live/queries/node-tree.ts";
+import { findNodes, parseNodeTree } from "../../../live/dependencies/node-tree.ts";
 
 const typesOf = (text: string) => [...findNodes(parseNodeTree(text), "VAR")].map(({ fields }) => fields.get("varno"));
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { DynamicSql, readPlpgsqlBody } from "../../../live/queries/plpgsql-statements.ts";
-import { UnrecognizedBody } from "../../../live/queries/plpgsql-tokens.ts";
+import { DynamicSql, readPlpgsqlBody } from "../../../live/dependencies/plpgsql-statements.ts";
+import { UnrecognizedBody } from "../../../live/dependencies/plpgsql-tokens.ts";
 
 const read = (source: string) =>
   readPlpgsqlBody(source, { parameters: [{ name: "k", type: "int" }], resultType: "bool" });

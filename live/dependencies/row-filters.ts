@@ -1,6 +1,5 @@
 import pg from "pg";
 import type { Statement, StatementResult } from "#postgres/statement";
-import type { EqualityFilter } from "./affected-rows.ts";
 import { findNodes, isNode, nodesOf, parseNodeTree, type TreeNode, type TreeValue } from "./node-tree.ts";
 
 /** A condition that each row of a relation meets which can change a result: the column has the value of one of these expressions. */
@@ -12,6 +11,8 @@ export type RowFilter = {
   /** SQL, without a parameter and without a relation: the values are those of the caller. */
   readonly expressions: readonly string[];
 };
+
+type RowFilterValues = Omit<RowFilter, "expressions"> & { readonly values: readonly string[] };
 
 /** An object that a query uses besides its own text. */
 export type UsedTree =
@@ -79,7 +80,7 @@ const CLAIMS_SETTING = "request.jwt.claims";
 export async function readFilterValues(
   filters: readonly RowFilter[],
   run: (statement: Statement) => Promise<StatementResult>,
-): Promise<EqualityFilter[]> {
+): Promise<RowFilterValues[]> {
   const texts = filters.flatMap(({ expressions }) => expressions.map((each) => `(${each})::pg_catalog.text`));
   const values = await run({ text: `select ${texts.join(", ")}`, values: [] }).then(
     ({ rows }) => [...rows[0]!],

@@ -1,9 +1,12 @@
 import type { AsOwner } from "#postgres/database";
+import type { Statement, StatementContext } from "#postgres/statement";
 import { unavailable } from "#runtime";
-import type { LiveResult } from "./live-subscriber.ts";
 import { type QueryDependencies, readQueryDependencies } from "./query-dependencies.ts";
 
 const MAX_STATEMENTS = 2_000;
+
+/** A statement of a query, as its caller runs it. */
+export type CallerStatement = { readonly statement: Statement; readonly context: StatementContext };
 
 /** The dependencies of statements, read once for each statement and role until a definition changes. */
 export class DependencyCache {
@@ -20,13 +23,13 @@ export class DependencyCache {
     this.#known = new Map();
   }
 
-  async of({ statements }: Pick<LiveResult, "statements">): Promise<QueryDependencies> {
+  async of(statements: readonly CallerStatement[]): Promise<QueryDependencies> {
     const all = await Promise.all(statements.map((each) => this.#ofStatement(each)));
     const [first] = all;
     return all.length === 1 ? first! : combine(all);
   }
 
-  #ofStatement({ statement, context }: LiveResult["statements"][number]): Promise<QueryDependencies> {
+  #ofStatement({ statement, context }: CallerStatement): Promise<QueryDependencies> {
     const searchPath = context.settings.findLast(([name]) => name === "search_path")?.[1] ?? "";
     const key = JSON.stringify([context.role, searchPath, statement.text]);
     const found = this.#known.get(key);

@@ -31,7 +31,7 @@ export function countKeys(contents: ResultContents | null): number {
   return contents?.shown.reduce((sum, { keys }) => sum + keys.size, 0) ?? 0;
 }
 
-type FilteredResult = { readonly filters: readonly ChangeFilter[]; readonly contents: ResultContents | null };
+export type FilteredResult = { readonly filters: readonly ChangeFilter[]; readonly contents: ResultContents | null };
 
 /** The cells at these positions have one of these values, or a value in this range. */
 export type CellCondition =

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { AffectedResults } from "../../../live/queries/affected-results.ts";
-import { type LiveQueryResult, RelationResults } from "../../../live/queries/relation-results.ts";
+import { AffectedResults } from "../../../live/matching/affected-results.ts";
+import { RelationResults } from "../../../live/matching/relation-results.ts";
+import type { LiveQueryResult } from "../../../live/queries/live-subscriber.ts";
 import type { RowChange } from "../../../live/stream/changes.ts";
-import { makeResult } from "./make-result.ts";
+import { makeResult } from "../queries/make-result.ts";
 
 const RELATION = 7;
 
@@ -20,7 +21,7 @@ function changeOf(kind: string, before: readonly string[] | null, after: readonl
   return { kind, relation: { oid: RELATION, columns: COLUMNS }, old: before, new: after } as unknown as RowChange;
 }
 
-const results = new RelationResults(RELATION);
+const results = new RelationResults<LiveQueryResult>(RELATION);
 const ALL = [
   resultOf("every row", null, []),
   resultOf("list 1", "list", ["1"]),
@@ -33,7 +34,7 @@ const ALL = [
 for (const result of ALL) results.add(result);
 
 function affected(...change: Parameters<typeof changeOf>): string[] {
-  const found = new AffectedResults();
+  const found = new AffectedResults<LiveQueryResult>();
   found.addChange({ xid: 1, number: 1, change: changeOf(...change) }, results);
   return [...found.list().keys()].map(({ key }) => key).sort();
 }
@@ -65,7 +66,7 @@ const rangeOf = (least: string | null, greatest: string | null) => ({
   least,
   greatest,
 });
-const ranged = new RelationResults(RELATION);
+const ranged = new RelationResults<LiveQueryResult>(RELATION);
 const RANGED = [
   makeResult("from 5", RELATION, [rangeOf("5", null)]),
   makeResult("from 5 again", RELATION, [rangeOf("5", null)]),
@@ -73,12 +74,10 @@ const RANGED = [
   makeResult("to 9 in place 1", RELATION, [rangeOf(null, "9"), { relation: RELATION, column: "place", values: ["1"] }]),
   makeResult("from a large number", RELATION, [rangeOf("9007199254740993", null)]),
   makeResult("from a text", RELATION, [rangeOf("five", null)]),
-  makeResult("shown 1 and 7", RELATION, [rangeOf(null, "7")]),
+  makeResult("shown 1 and 7", RELATION, [rangeOf(null, "7")], {
+    contents: { filters: [], shown: [{ relation: RELATION, columns: ["list"], keys: new Set(["1", "7"]) }] },
+  }),
 ];
-RANGED.at(-1)!.contents = {
-  filters: [],
-  shown: [{ relation: RELATION, columns: ["list"], keys: new Set(["1", "7"]) }],
-};
 for (const result of RANGED) ranged.add(result);
 
 test.each([
@@ -118,7 +117,7 @@ test.each([
     ["5 to 9", "from 5", "from 5 again", "to 9 in place 1"],
   ],
 ])("a value %s affects the results whose ranges and rows it may change", (_what, kind, before, after, found) => {
-  const affectedResults = new AffectedResults();
+  const affectedResults = new AffectedResults<LiveQueryResult>();
   affectedResults.addChange({ xid: 1, number: 1, change: changeOf(kind, before, after as never) }, ranged);
   expect([...affectedResults.list().keys()].map(({ key }) => key).sort()).toEqual([...found, "from a text"].sort());
 });

@@ -3,7 +3,11 @@ import type { Caller } from "../../../accounts/identity/caller.ts";
 import type { Claims } from "../../../accounts/identity/claims.ts";
 import { applicablePolicies } from "../../../catalog/access.ts";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
-import { claimsKey, makePolicyClaimsReader, type PolicyClaims } from "../../../live/queries/policy-dependencies.ts";
+import {
+  claimsKey,
+  makePolicyClaimsReader,
+  type PolicyClaims,
+} from "../../../live/dependencies/policy-dependencies.ts";
 import { useClient, useDatabase } from "../../database.ts";
 
 const database = useDatabase({

@@ -1,17 +1,19 @@
 import type { Lsn } from "#postgres/database";
 import type { CommittedTransaction, RowChange } from "../stream/changes.ts";
-import type { LiveQueryResult, RelationResults } from "./relation-results.ts";
+import type { MatchedResult, RelationResults } from "./relation-results.ts";
 import type { ResultGroup } from "./row-index.ts";
-import type { AffectingXids } from "./shared-result.ts";
-import type { CommittedChange } from "./table-rows.ts";
 
+/** A change of a row, by the transaction that made it. `number`: its place among all. */
+export type CommittedChange = { readonly xid: number; readonly number: number; readonly change: RowChange };
+/** The transactions that have affected a result, in lists that several results share. */
+export type AffectingXids = readonly (readonly number[])[];
 /** Null: the changes are unknown, or too many. */
 type KnownChanges = readonly CommittedChange[] | null;
 /** The transactions and changes that have affected a result, without those that have not. */
 export type Affecting = { readonly xids: AffectingXids; readonly changes: KnownChanges };
 
 type AffectedResult = { readonly xids: number[]; changes: KnownChanges };
-type AffectedOfRelation = { readonly groups: Map<ResultGroup<LiveQueryResult>, KnownChanges>; readonly xids: number[] };
+type AffectedOfRelation<Result> = { readonly groups: Map<ResultGroup<Result>, KnownChanges>; readonly xids: number[] };
 
 /** The limit for a result or a group. Above it, a run costs less. */
 const MAX_CHANGES = 100;
@@ -21,24 +23,38 @@ const BYTES_OF_CHANGE = 200;
 const BYTES_OF_CELL = 16;
 
 /** The results that changes affect. Groups can have thousands, which are listed when they are taken. */
-export class AffectedResults {
-  readonly #results = new Map<LiveQueryResult, AffectedResult>();
-  readonly #relations = new Map<RelationResults, AffectedOfRelation>();
-  readonly xids = new Set<number>();
+export class AffectedResults<Result extends MatchedResult> {
+  readonly #results = new Map<Result, AffectedResult>();
+  readonly #relations = new Map<RelationResults<Result>, AffectedOfRelation<Result>>();
+  readonly #xids = new Set<number>();
   #bytes = 0;
-  /** The position of the last commit. */
-  position: Lsn = 0n;
+  #areChangesLost = false;
+  #position: Lsn = 0n;
 
   get isEmpty(): boolean {
     return this.#results.size === 0 && this.#relations.size === 0;
   }
 
+  get xids(): ReadonlySet<number> {
+    return this.#xids;
+  }
+
+  /** The position of the last commit. */
+  get position(): Lsn {
+    return this.#position;
+  }
+
+  /** True if changes were forgotten, also after they were listed. */
+  get areChangesLost(): boolean {
+    return this.#areChangesLost;
+  }
+
   /** Adds a result that was affected by something else than rows. */
-  add(result: LiveQueryResult): void {
+  add(result: Result): void {
     this.#affectedOf(result).changes = null;
   }
 
-  addChange(change: CommittedChange, of: RelationResults): void {
+  addChange(change: CommittedChange, of: RelationResults<Result>): void {
     const { results, groups } = of.affectedBy(change.change);
     const changes = of.hasTableRows && this.#hasRoomFor(sizeOf(change.change)) ? [change] : null;
     for (const result of results) this.#addChanges(result, changes);
@@ -49,30 +65,31 @@ export class AffectedResults {
       );
   }
 
-  addCommit(changed: AffectedResults, transaction: CommittedTransaction): void {
+  addCommit(changed: AffectedResults<Result>, transaction: CommittedTransaction): void {
     if (!this.#hasRoomFor(changed.#bytes)) changed.forgetChanges();
     for (const [of, { groups }] of changed.#relations) this.#addGroups(of, groups).xids.push(transaction.xid);
     for (const [result, { changes }] of changed.#results) this.#addChanges(result, changes);
     this.#addTransaction(changed.#results.keys(), transaction);
   }
 
-  addResults(results: readonly LiveQueryResult[], transaction: CommittedTransaction): void {
+  addResults(results: readonly Result[], transaction: CommittedTransaction): void {
     for (const result of results) this.add(result);
     this.#addTransaction(results, transaction);
   }
 
   /** Forgets the changes if they may be from a lost timeline, or take too many bytes. The results then need a run. */
   forgetChanges(): void {
+    this.#areChangesLost = true;
     for (const affected of this.#results.values()) affected.changes = null;
     for (const { groups } of this.#relations.values()) for (const group of groups.keys()) groups.set(group, null);
   }
 
-  remove(result: LiveQueryResult): void {
+  remove(result: Result): void {
     this.#results.delete(result);
   }
 
   /** Keeps a result that a group has affected, since the result may leave the group. */
-  keep(result: LiveQueryResult): void {
+  keep(result: Result): void {
     for (const { groups, xids } of this.#relations.values())
       if (groups.keys().some(({ results }) => results.has(result))) {
         this.#affectedOf(result).xids.push(...xids);
@@ -81,9 +98,9 @@ export class AffectedResults {
   }
 
   /** Lists each affected result once. */
-  list(): Map<LiveQueryResult, Affecting> {
-    const listed = new Map<LiveQueryResult, { readonly xids: (readonly number[])[]; changes: KnownChanges }>();
-    const add = (result: LiveQueryResult, xids: readonly number[], changes: KnownChanges) => {
+  list(): Map<Result, Affecting> {
+    const listed = new Map<Result, { readonly xids: (readonly number[])[]; changes: KnownChanges }>();
+    const add = (result: Result, xids: readonly number[], changes: KnownChanges) => {
       const known = listed.get(result);
       if (!known) listed.set(result, { xids: [xids], changes });
       else {
@@ -97,13 +114,13 @@ export class AffectedResults {
     return listed;
   }
 
-  #addTransaction(results: Iterable<LiveQueryResult>, { xid, commitLsn }: CommittedTransaction): void {
+  #addTransaction(results: Iterable<Result>, { xid, commitLsn }: CommittedTransaction): void {
     for (const result of results) this.#affectedOf(result).xids.push(xid);
-    this.xids.add(xid);
-    if (commitLsn > this.position) this.position = commitLsn;
+    this.#xids.add(xid);
+    if (commitLsn > this.#position) this.#position = commitLsn;
   }
 
-  #addChanges(result: LiveQueryResult, changes: KnownChanges): void {
+  #addChanges(result: Result, changes: KnownChanges): void {
     const affected = this.#affectedOf(result);
     affected.changes = join(affected.changes, changes);
   }
@@ -114,16 +131,16 @@ export class AffectedResults {
     return true;
   }
 
-  #affectedOf(result: LiveQueryResult): AffectedResult {
+  #affectedOf(result: Result): AffectedResult {
     const affected = this.#results.get(result) ?? { xids: [], changes: [] };
     this.#results.set(result, affected);
     return affected;
   }
 
   #addGroups(
-    of: RelationResults,
-    groups: Iterable<readonly [ResultGroup<LiveQueryResult>, KnownChanges]>,
-  ): AffectedOfRelation {
+    of: RelationResults<Result>,
+    groups: Iterable<readonly [ResultGroup<Result>, KnownChanges]>,
+  ): AffectedOfRelation<Result> {
     const affected = this.#relations.get(of) ?? { groups: new Map(), xids: [] };
     this.#relations.set(of, affected);
     for (const [group, changes] of groups) {

@@ -1,35 +1,34 @@
 import type { ReplicatedRelation, RowChange } from "../stream/changes.ts";
-import { conditionsOf, isNeverAffected, type RowConditions, rowBefore } from "./affected-rows.ts";
-import type { LiveSubscriber } from "./live-subscriber.ts";
+import { conditionsOf, type FilteredResult, isNeverAffected, type RowConditions, rowBefore } from "./affected-rows.ts";
 import { type ResultGroup, RowIndex } from "./row-index.ts";
-import type { SharedResult } from "./shared-result.ts";
 
-export type LiveQueryResult = SharedResult<LiveSubscriber>;
+/** A result of rows, as changes of rows affect it. `tableRows`: not null if it can change without a run. */
+export type MatchedResult = FilteredResult & { readonly tableRows: object | null };
 
-type AffectedByChange = {
-  readonly results: ReadonlySet<LiveQueryResult>;
-  readonly groups: ReadonlySet<ResultGroup<LiveQueryResult>>;
+type AffectedByChange<Result> = {
+  readonly results: ReadonlySet<Result>;
+  readonly groups: ReadonlySet<ResultGroup<Result>>;
 };
 
 /** The conditions of results, by the positions and types that the relation's columns have now. */
-class IndexedResults {
+class IndexedResults<Result extends MatchedResult> {
   readonly relation: ReplicatedRelation;
-  readonly results = new Map<LiveQueryResult, RowConditions>();
-  readonly before = new RowIndex<LiveQueryResult>();
-  readonly after = new RowIndex<LiveQueryResult>();
+  readonly results = new Map<Result, RowConditions>();
+  readonly before = new RowIndex<Result>();
+  readonly after = new RowIndex<Result>();
 
   constructor(relation: ReplicatedRelation) {
     this.relation = relation;
   }
 
-  add(result: LiveQueryResult): void {
+  add(result: Result): void {
     const conditions = conditionsOf(result, this.relation);
     this.results.set(result, conditions);
     this.before.add(result, conditions.before);
     this.after.add(result, conditions.after);
   }
 
-  remove(result: LiveQueryResult): void {
+  remove(result: Result): void {
     const conditions = this.results.get(result);
     if (!conditions) return;
     this.results.delete(result);
@@ -39,14 +38,14 @@ class IndexedResults {
 }
 
 /** The results that depend on a relation, by the rows that can change them. */
-export class RelationResults {
+export class RelationResults<Result extends MatchedResult> {
   readonly #oid: number;
-  readonly #all = new Set<LiveQueryResult>();
-  readonly #withContents = new Set<LiveQueryResult>();
+  readonly #all = new Set<Result>();
+  readonly #withContents = new Set<Result>();
   /** The number of results that are the rows of a table. */
   #withTableRows = 0;
   /** Null until the first change. */
-  #indexed: IndexedResults | null = null;
+  #indexed: IndexedResults<Result> | null = null;
 
   constructor(oid: number) {
     this.#oid = oid;
@@ -66,11 +65,11 @@ export class RelationResults {
     return this.#withTableRows > 0;
   }
 
-  has(result: LiveQueryResult): boolean {
+  has(result: Result): boolean {
     return this.#all.has(result);
   }
 
-  add(result: LiveQueryResult): void {
+  add(result: Result): void {
     this.#all.add(result);
     if (result.tableRows) this.#withTableRows++;
     if (result.contents) this.#withContents.add(result);
@@ -78,7 +77,7 @@ export class RelationResults {
   }
 
   /** Also call this before the contents of the result change. */
-  remove(result: LiveQueryResult): void {
+  remove(result: Result): void {
     if (!this.#all.delete(result)) return;
     this.#withContents.delete(result);
     if (result.tableRows) this.#withTableRows--;
@@ -86,9 +85,9 @@ export class RelationResults {
   }
 
   /** The results that the change affects: single ones by their values, and groups. */
-  affectedBy(change: RowChange): AffectedByChange {
+  affectedBy(change: RowChange): AffectedByChange<Result> {
     const indexed = this.#indexFor(change.relation);
-    const affected = { results: new Set<LiveQueryResult>(), groups: new Set<ResultGroup<LiveQueryResult>>() };
+    const affected = { results: new Set<Result>(), groups: new Set<ResultGroup<Result>>() };
     if (change.kind === "TRUNCATE") affected.groups.add(indexed);
     else {
       if (change.kind !== "INSERT") indexed.before.find(rowBefore(change), affected);
@@ -97,15 +96,15 @@ export class RelationResults {
     return affected;
   }
 
-  #indexFor(relation: ReplicatedRelation): IndexedResults {
+  #indexFor(relation: ReplicatedRelation): IndexedResults<Result> {
     if (this.#indexed && hasSameColumns(this.#indexed.relation, relation)) return this.#indexed;
-    const indexed = new IndexedResults(relation);
+    const indexed = new IndexedResults<Result>(relation);
     for (const result of this.#all) this.#index(indexed, result);
     this.#indexed = indexed;
     return indexed;
   }
 
-  #index(indexed: IndexedResults, result: LiveQueryResult): void {
+  #index(indexed: IndexedResults<Result>, result: Result): void {
     if (!isNeverAffected(result, this.#oid)) indexed.add(result);
   }
 }
