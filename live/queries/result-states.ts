@@ -6,7 +6,7 @@ export const RESULT_STATES = {
   awaitingVisibility: "It has its turn, and waits until the commits that were judged by its rows are visible.",
   running: "Its query runs, and the run includes all commits that were delivered.",
   overtaken: "Its query runs, and another run has to follow.",
-  outdated: "What it depends on may have changed: its readers get other results when the definitions are loaded.",
+  outdated: "Definitions that it depends on may have changed: its readers get other results when they are loaded.",
   kept: "It has all commits that were delivered, and no readers; a client that reconnects continues from it.",
   behind: "It lacks a commit, and has no readers: it runs when a client reconnects.",
   closed: "It is not used any more.",
