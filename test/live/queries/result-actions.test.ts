@@ -19,6 +19,7 @@ type PendingRun = { readonly commits: number; end(outcome: "result" | "other aud
 /** A database whose every commit changes the result of the one query, and the queues that the engine waits in. */
 class World {
   commits = 0;
+  definitions = 0;
   readonly readers: Reader[] = [];
   readonly runs: PendingRun[] = [];
   readonly turns: (() => Promise<unknown>)[] = [];
@@ -45,17 +46,27 @@ class World {
     onRun: () => {},
     onForgotten: () => {},
     reopen: async (subscriber, xids) => {
-      await this.attach(subscriber);
-      subscriber.commit(xids);
+      await this.attach(subscriber).then(
+        () => subscriber.commit(xids),
+        (error) => subscriber.fail(error),
+      );
     },
   });
 
+  /** The first run of a query, and then its result, which may lack commits that came in the meantime. */
   async attach(subscriber: LiveSubscriber): Promise<void> {
-    const text = String(this.commits);
+    const [commits, definitions] = [this.commits, this.definitions];
+    const { text } = await subscriber.source.run();
+    if (subscriber.isClosed) return;
     const existing = this.results.get("query");
     const result = existing ?? this.#make(text);
+    if (!existing && commits < this.commits) {
+      this.marked.add(result);
+      void result.handle("noted");
+    }
     subscriber.join(result);
     if (existing && !existing.isCurrent(text)) await existing.refresh();
+    if (definitions !== this.definitions) void result.handle("outdated");
   }
 
   run(): Promise<LiveResult> {
@@ -84,6 +95,7 @@ class World {
   }
 
   changeDefinitions(): void {
+    this.definitions++;
     this.#affected = new Set();
     for (const result of this.results.list()) void result.handle("outdated");
   }
@@ -128,9 +140,12 @@ class Reader {
   /** The commits that were delivered to its result. */
   readonly delivered = new Set<number>();
   isFailed = false;
+  /** The calls that have not ended. */
+  calls = 0;
   /** True if a call has ended before its time. */
   isMisled = false;
-  #isAttached = false;
+  /** False until the query is open. */
+  isAttached = false;
 
   constructor(world: World) {
     this.least = world.commits;
@@ -148,9 +163,12 @@ class Reader {
     this.subscriber = new LiveSubscriber(source, () => {});
     world.readers.push(this);
     void this.#follow();
-    void world.attach(this.subscriber).then(() => {
-      this.#isAttached = true;
-    });
+    void world.attach(this.subscriber).then(
+      () => {
+        this.isAttached = true;
+      },
+      () => this.subscriber.close(),
+    );
   }
 
   get isOpen(): boolean {
@@ -159,17 +177,19 @@ class Reader {
 
   /** Null while it changes to another result, or has not got its first one. */
   get commits(): number | null {
-    return this.#isAttached && this.subscriber.result ? Number(this.subscriber.result.current.text) : null;
+    return this.isAttached && this.subscriber.result ? Number(this.subscriber.result.current.text) : null;
   }
 
   /** The result has all commits of the time of the call. */
   async refresh(commits: number): Promise<void> {
+    this.calls++;
     await this.subscriber.refresh().then(
       (version) => {
         this.isMisled ||= version ? Number(version.text) < commits : !this.subscriber.isClosed;
       },
       () => {},
     );
+    this.calls--;
   }
 
   /** Until it is closed, or its query fails. */
@@ -186,8 +206,16 @@ class Reader {
 type NaiveModel = { commits: number };
 type Step = fc.AsyncCommand<NaiveModel, World>;
 
-function step(name: string, isPossible: (world: World) => boolean, act: (world: World, at: number) => void) {
-  return fc.nat(20).map((at): Step => {
+const LOST = new ApiError("unavailable", "UNAVAILABLE", "Lost.");
+const FORBIDDEN = new ApiError("forbidden", "FORBIDDEN", "No.");
+
+function step(
+  times: number,
+  name: string,
+  isPossible: (world: World) => boolean,
+  act: (world: World, at: number) => void,
+): fc.Arbitrary<Step>[] {
+  const made = fc.nat(20).map((at): Step => {
     return {
       check: () => true,
       toString: () => `${name} ${at}`,
@@ -199,6 +227,7 @@ function step(name: string, isPossible: (world: World) => boolean, act: (world: 
       },
     };
   });
+  return Array<fc.Arbitrary<Step>>(times).fill(made);
 }
 
 const settle: Step = {
@@ -207,6 +236,7 @@ const settle: Step = {
   run: async (model, world) => {
     await world.settle();
     checkAlways(world);
+    expect(world.readers.filter(({ calls }) => calls > 0)).toEqual([]);
     for (const { commits, subscriber, delivered, learned } of openReaders(world)) {
       expect([commits, subscriber.result?.state]).toEqual([model.commits, "current"]);
       expect([...delivered.difference(learned)]).toEqual([]);
@@ -214,91 +244,107 @@ const settle: Step = {
   },
 };
 
+function pick<Item>(items: readonly Item[], at: number): Item {
+  return items[at % items.length]!;
+}
+
 /** Removes one of them. */
 function takeOne<Item>(items: Item[], at: number): Item {
   return items.splice(at % items.length, 1)[0]!;
 }
 
 const openReaders = (world: World) => world.readers.filter(({ isOpen }) => isOpen);
+const attachedReaders = (world: World) => openReaders(world).filter(({ isAttached }) => isAttached);
 const resultsOf = (world: World) => world.results.list();
 
+/** Each step so many times as often as others. */
 const STEPS = [
-  fc.constant(settle),
-  step(
+  ...Array<fc.Arbitrary<Step>>(2).fill(fc.constant(settle)),
+  ...step(
+    3,
     "commit",
     () => true,
-    (world) => world.undelivered.push(++world.commits),
+    (world) => void world.undelivered.push(++world.commits),
   ),
-  step(
-    "commit",
-    () => true,
-    (world) => world.undelivered.push(++world.commits),
-  ),
-  step(
+  ...step(
+    3,
     "deliver",
     () => true,
     (world) => world.deliver(),
   ),
-  step(
+  ...step(
+    2,
     "change definitions",
     () => true,
     (world) => world.changeDefinitions(),
   ),
-  step(
+  ...step(
+    3,
     "join",
-    (world) => openReaders(world).length < 4,
+    (world) => openReaders(world).length < 2,
     (world) => void new Reader(world),
   ),
-  step(
+  ...step(
+    3,
     "leave",
     (world) => openReaders(world).length > 0,
-    (world, at) => openReaders(world)[at % openReaders(world).length]!.subscriber.close(),
+    (world, at) => pick(openReaders(world), at).subscriber.close(),
   ),
-  step(
+  ...step(
+    3,
     "refresh",
-    (world) => openReaders(world).length > 0,
-    (world, at) => {
-      void openReaders(world)[at % openReaders(world).length]!.refresh(world.commits);
-    },
+    (world) => attachedReaders(world).length > 0,
+    (world, at) => void pick(attachedReaders(world), at).refresh(world.commits),
   ),
-  step(
+  ...step(
+    1,
     "expire",
     () => true,
     (world) => {
       for (const result of resultsOf(world)) void result.handle("expired");
     },
   ),
-  step(
+  ...step(
+    4,
     "turn",
     ({ turns }) => turns.length > 0,
     ({ turns }, at) => void takeOne(turns, at)(),
   ),
-  step(
+  ...step(
+    4,
     "become visible",
     ({ waits }) => waits.length > 0,
     ({ waits }, at) => takeOne(waits, at)(),
   ),
-  step(
+  ...step(
+    2,
     "end of a pause",
     ({ pauses }) => pauses.length > 0,
     ({ pauses }, at) => takeOne(pauses, at)(),
   ),
-  ...(["result", "result", "other audience"] as const).map((outcome) =>
-    step(
-      `end of a run with ${outcome}`,
-      ({ runs }) => runs.length > 0,
-      ({ runs }, at) => takeOne(runs, at).end(outcome),
-    ),
+  ...step(
+    6,
+    "result of a run",
+    ({ runs }) => runs.length > 0,
+    ({ runs }, at) => takeOne(runs, at).end("result"),
   ),
-  step(
+  ...step(
+    1,
+    "run of another audience",
+    ({ runs }) => runs.length > 0,
+    ({ runs }, at) => takeOne(runs, at).end("other audience"),
+  ),
+  ...step(
+    2,
     "failure of a run",
     ({ runs }) => runs.length > 0,
-    ({ runs }, at) => takeOne(runs, at).end(new Error("lost")),
+    ({ runs }, at) => takeOne(runs, at).end(LOST),
   ),
-  step(
+  ...step(
+    1,
     "refusal of a run",
     ({ runs }) => runs.length > 0,
-    ({ runs }, at) => takeOne(runs, at).end(new ApiError("forbidden", "FORBIDDEN", "No.")),
+    ({ runs }, at) => takeOne(runs, at).end(FORBIDDEN),
   ),
 ];
 
