@@ -75,11 +75,16 @@ export async function explainRead(
   const compared = isPartial ? all.slice(0, maxRows) : all;
   const visibleKeys = new Set(visible.map((key) => JSON.stringify(key)));
   const hiddenKeys = compared.filter((key) => !visibleKeys.has(JSON.stringify(key)));
-  const hidden = await inRolledBackTransaction(owner, context, { asRole: false }, async () => {
+  const hiddenRows = await inRolledBackTransaction(owner, context, { asRole: false }, async () => {
+    const rows: HiddenRow[] = [];
+    if (table.primaryKey.length === 0) return rows;
+    for (const key of hiddenKeys.slice(0, MAX_HIDDEN)) rows.push({ key, content: await readRow(key, table, owner) });
+    return rows;
+  });
+  const hidden = await inRolledBackTransaction(login, context, { asRole: true }, async () => {
     const explained: ReadExplanation["hidden"][number][] = [];
-    if (table.primaryKey.length === 0) return explained;
-    for (const key of hiddenKeys.slice(0, MAX_HIDDEN))
-      explained.push({ key, verdicts: await evaluatePolicies(key, { table, policies, owner }) });
+    for (const { key, content } of hiddenRows)
+      explained.push({ key, verdicts: await evaluatePolicies(content, { table, policies, login }) });
     return explained;
   });
   return {
@@ -124,18 +129,37 @@ export function readPoliciesOf(table: CatalogTable, role: string, catalog: Catal
   );
 }
 
-/** Evaluates each policy on one row, as the owner, in a transaction with the caller's settings. */
+type HiddenRow = {
+  readonly key: readonly unknown[];
+  /** The row as JSON; null if it is gone. */
+  readonly content: string | null;
+};
+
+async function readRow(key: readonly unknown[], table: CatalogTable, owner: pg.ClientBase): Promise<string | null> {
+  const found = table.primaryKey.map((column, index) => `${quotedName(column)} = $${index + 1}`).join(" and ");
+  const { rows } = await owner.query<[string]>({
+    text: `select pg_catalog.to_jsonb(row_of_table.*)::pg_catalog.text from ${quotedName(table.schema, table.name)} as row_of_table where ${found}`,
+    values: [...key],
+    rowMode: "array",
+  });
+  return rows[0]?.[0] ?? null;
+}
+
+/**
+ * Evaluates each policy on a row that the caller does not see. It is done as the caller, because the tables that a policy reads have
+ * policies, too.
+ */
 async function evaluatePolicies(
-  key: readonly unknown[],
-  { table, policies, owner }: { table: CatalogTable; policies: readonly Policy[]; owner: pg.ClientBase },
+  content: string | null,
+  { table, policies, login }: { table: CatalogTable; policies: readonly Policy[]; login: pg.ClientBase },
 ): Promise<PolicyResult[]> {
   if (policies.length === 0) return [];
-  // The conditions have the form of pg_get_expr, with unqualified columns.
+  // The conditions have the form of pg_get_expr, with unqualified columns, or with those of the table's name in subqueries.
   const conditions = policies.map((policy) => `(${policyCondition(policy)})`).join(", ");
-  const found = table.primaryKey.map((column, index) => `${quotedName(column)} = $${index + 1}`).join(" and ");
-  const { rows } = await owner.query<(boolean | null)[]>({
-    text: `select ${conditions} from ${quotedName(table.schema, table.name)} where ${found}`,
-    values: [...key],
+  const type = quotedName(table.schema, table.name);
+  const { rows } = await login.query<(boolean | null)[]>({
+    text: `select ${conditions} from pg_catalog.jsonb_populate_record(null::${type}, $1::pg_catalog.jsonb) as ${quotedName(table.name)}`,
+    values: [content],
     rowMode: "array",
   });
   return policies.map((policy, index) => ({ policy, passes: rows[0]?.[index] ?? null }));

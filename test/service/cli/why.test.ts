@@ -29,6 +29,11 @@ const SCHEMA = `
   alter table public.loops enable row level security;
   create policy around on public.loops for select using (exists (select from public.loops));
   grant select on public.loops to anon;
+  create table public.notes_of (id int primary key, note_id int not null references public.notes);
+  insert into public.notes_of values (1, 1), (2, 2);
+  alter table public.notes_of enable row level security;
+  create policy of_visible_notes on public.notes_of for select using (exists (select from public.notes where notes.id = note_id));
+  grant select on public.notes_of to authenticated;
 `;
 
 const database = useDatabase({ sql: SCHEMA });
@@ -44,6 +49,12 @@ describe("npm run why", () => {
     expect(stdout).toContain("hidden id=4\n  not_gone no, own yes, shown yes\n");
     expect(stdout).not.toMatch(/hidden id=[13]|write_own/);
     expect(stdout).toMatch(/Execution Time: [\d.]+ ms/);
+  });
+
+  test("evaluates a policy as the caller, also where it reads a table with policies of its own", async () => {
+    const { stdout } = await why("--role", "authenticated", "--sub", "7", "notes_of");
+    expect(stdout).toContain("authenticated sees 1 of 2 rows.");
+    expect(stdout).toContain("hidden id=2\n  of_visible_notes no\n");
   });
 
   test("keeps all digits of numbers in claims", async () => {
