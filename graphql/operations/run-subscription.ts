@@ -18,18 +18,15 @@ export async function runSubscription(
   runEvent: (event: RowEvent) => Promise<OperationResult>,
 ): Promise<OperationOutcome> {
   const { schema, document, operationName = null, variableValues } = planned.args;
-  const queue = await events.open();
-  const refuse = (errors: OperationResult["errors"]): OperationOutcome => {
-    queue.close();
-    return { kind: "result", result: { errors } };
-  };
   const field = findEventField({ schema, document, operationName, variables: variableValues ?? {} });
-  if (!("source" in field)) return refuse(field);
+  if (!("source" in field)) return { kind: "result", result: { errors: field } };
+  const queue = await events.open();
   try {
     const results = new EventResults(queue, await topicOf(database, planned, field), runEvent);
     return { kind: "stream", results: new SubscriptionResults(results, queue) };
   } catch (error) {
-    return refuse([locatedError(error, field.nodes, [field.key])]);
+    queue.close();
+    return { kind: "result", result: { errors: [locatedError(error, field.nodes, [field.key])] } };
   }
 }
 
