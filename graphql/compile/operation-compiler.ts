@@ -69,7 +69,7 @@ import {
 } from "./selection-reader.ts";
 import { textLiteral } from "./spell-value.ts";
 
-/** One statement of all fields would build larger responses in the memory of Postgres. */
+/** A statement would build larger responses in the memory of Postgres. Grafast reads them level by level, and ends when one is too large. */
 const MAX_ROWS = 10_000_000;
 
 const KINDS_WITH_SEPARATE_FIELDS: ReadonlySet<FieldSource["kind"]> = new Set([
@@ -292,8 +292,7 @@ export class OperationCompiler extends RowCompiler {
     const around = this.#rowsAround;
     this.#rowsAround *= limit ?? 1;
     this.#rowsAtMost += this.#rowsAround;
-    if (this.#rowsAtMost > MAX_ROWS && !this.completion)
-      throw new NotCompiled("size", `Its limits allow more than ${MAX_ROWS} rows.`);
+    if (this.#rowsAtMost > MAX_ROWS) throw new NotCompiled("size", `Its limits allow more than ${MAX_ROWS} rows.`);
     try {
       return yield* compile();
     } finally {

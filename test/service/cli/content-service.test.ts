@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
@@ -191,17 +192,24 @@ describe("content-service", () => {
   });
 
   test("installed from the tarball, serves the first rows of the tutorial as written", async () => {
-    await packed();
+    // In a folder below one with a package.json, npm would install into that one.
+    const beside = await mkdtemp(join(tmpdir(), "content-service-tutorial-"));
+    const tarball = await packed();
+    await copyFile(join(folder, tarball), join(beside, tarball));
     const environment = {
       ...process.env,
       ...{ npm_config_loglevel: "error", npm_config_prefer_offline: "true", npm_config_audit: "false" },
     };
-    const page = await readFile(join(REPOSITORY, "docs/tutorial/first-project.md"), "utf8");
-    const steps = await followTutorial(page, { folder, environment });
-    expect(steps.filter(({ expected }) => expected !== null).length).toBeGreaterThan(3);
-    expect(steps.filter((step) => !isAsPublished(step))).toEqual([]);
-    const tested = await run("npm", ["test"], { cwd: join(folder, "my-app"), env: environment });
-    expect(tested.stdout).toMatch(/^anon +4 +0$/m);
+    try {
+      const page = await readFile(join(REPOSITORY, "docs/tutorial/first-project.md"), "utf8");
+      const steps = await followTutorial(page, { folder: beside, environment });
+      expect(steps.filter(({ expected }) => expected !== null).length).toBeGreaterThan(3);
+      expect(steps.filter((step) => !isAsPublished(step))).toEqual([]);
+      const tested = await run("npm", ["test"], { cwd: join(beside, "my-app"), env: environment });
+      expect(tested.stdout).toMatch(/^anon +4 +0$/m);
+    } finally {
+      await rm(beside, { recursive: true, force: true });
+    }
   });
 });
 
