@@ -6,6 +6,7 @@ import {
   type GraphQLObjectType,
   GraphQLString,
   getNamedType,
+  isNonNullType,
   isObjectType,
   type SelectionSetNode,
 } from "grafast/graphql";
@@ -522,7 +523,8 @@ export class OperationCompiler extends RowCompiler {
     const alias = isRow ? row : sql`${row}(v)`;
     const query = { row: alias, from, conditions: [], order: [], limit: resource.isUnique ? null : limit, offset: 0 };
     if (resource.isUnique) {
-      const present = { ...query, conditions: [presence(resource, row)] };
+      // A field that is not null has the row even if all its columns are null.
+      const present = isNonNullType(field.type) ? query : { ...query, conditions: [presence(resource, row)] };
       return this.orNull(sql`(${selectRows(present, yield* this.item(field.type, nodes, row))})`, field.type);
     }
     const type = itemTypeOf(field.type);

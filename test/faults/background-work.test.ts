@@ -50,6 +50,7 @@ const OTHER_TIMERS: Readonly<Record<string, string>> = {
   "rest-gateway/functions/function-thread.ts": "measures a thread while it works",
   "rest-gateway/functions/functions.ts": "ends idle threads",
   "rest-gateway/mcp/protocol-server.ts": "reports the progress of one call",
+  "service/cli/command/progress.ts": "ends with the work of a command",
 };
 
 test("whatever is done at intervals is background work of the supervisor, or cannot end", () => {

@@ -1,3 +1,5 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { allTables } from "../../../cluster/archive/content/content-tables.ts";
@@ -66,7 +68,13 @@ describe("a command that is killed at any step leaves nothing that the next one 
   test("migrate rehearse", async () => {
     const before = await query(database.ownerUrl, "select * from public.notes");
     const words = ["rehearse", "--schema-only"];
-    const steps = await killAtEachStep({ database, command: "migrate", words, settings, isStep }, async () => {
+    // Without a pending migration it has nothing to do.
+    const project = await mkdtemp(join(tmpdir(), "killed-rehearsal-"));
+    await mkdir(join(project, "current"));
+    await writeFile(join(project, "current/0010-more.sql"), "alter table public.notes add column more text;\n");
+    const pending = { ...settings, MIGRATIONS_DIR: project };
+    const rehearsal = { database, command: "migrate", words, settings: pending, isStep };
+    const steps = await killAtEachStep(rehearsal, async () => {
       expect((await databasesOf(database)).length).toBeLessThan(2);
       await withScratchDatabase(urlOf("postgres", `${database.name}_shadow`), rootUrl, async () => {});
       expect(await databasesOf(database)).toEqual([]);
@@ -74,6 +82,7 @@ describe("a command that is killed at any step leaves nothing that the next one 
     expect(steps).toBeGreaterThan(4);
     expect(await databasesOf(database)).toEqual([]);
     expect(await query(database.ownerUrl, "select * from public.notes")).toEqual(before);
+    await rm(project, { recursive: true });
   });
 
   describe("restore", () => {
