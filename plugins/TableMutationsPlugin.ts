@@ -22,7 +22,7 @@ import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "grafast/graphql
 import { ApiError, memoizePerObject } from "#runtime";
 import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";
 import { type KeyArgument, type MutationVerb, withSource, withWrittenColumn } from "./field-sources.ts";
-import { countSignUps, isSignUp } from "./function-call.ts";
+import { countSignUps } from "./function-call.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { invalidIdError, isIdCodec } from "./IdScalarPlugin.ts";
 import { hasNestedFields } from "./nested-inputs.ts";
@@ -163,15 +163,9 @@ function createField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
       return getNullableType(field.type) === GraphQLBoolean ? lambda(insert(args), () => true) : insert(args);
     },
   };
-  const countsSignUp = isSignUp(table);
-  return withSource(field, {
-    kind: "write",
-    verb: "create",
-    table,
-    key: [],
-    noRowError: rowNotInsertedError,
-    countsSignUp,
-  });
+  // Sign-ups are counted, which a source does not describe.
+  if (table.extensions?.tags?.signUp) return field;
+  return withSource(field, { kind: "write", verb: "create", table, key: [], noRowError: rowNotInsertedError });
 }
 
 function updateField(build: GraphileBuild.Build, mutation: TableMutation): GrafastFieldConfig<Step> {
@@ -184,20 +178,13 @@ function updateField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
       const $row = new UpdatedRowStep(table, keySteps(build, table, args));
       args.apply($row, "input", (builder: PgUpdateSingleQueryBuilder, input: object) => {
         if (Object.keys(input).length > 0) return builder.setBuilder();
-        throw emptyInputError();
+        throw new ApiError("invalid", "VALIDATION_ERROR", "The input is empty: give at least one field to change.");
       });
       return $row;
     },
   };
   const key = keyArgumentsOf(build, table);
-  return withSource(field, {
-    kind: "write",
-    verb: "update",
-    table,
-    key,
-    noRowError: rowNotFoundError,
-    countsSignUp: false,
-  });
+  return withSource(field, { kind: "write", verb: "update", table, key, noRowError: rowNotFoundError });
 }
 
 function deleteField(build: GraphileBuild.Build, { table }: TableMutation): GrafastFieldConfig<Step> {
@@ -208,7 +195,7 @@ function deleteField(build: GraphileBuild.Build, { table }: TableMutation): Graf
     plan: (_$root, args) => deleteRow(table, keySteps(build, table, args)),
   };
   const key = keyArgumentsOf(build, table);
-  return withSource(field, { kind: "write", verb: "delete", table, key, noRowError: null, countsSignUp: false });
+  return withSource(field, { kind: "write", verb: "delete", table, key, noRowError: null });
 }
 
 function inputArgument({ inflection, getInputTypeByName }: GraphileBuild.Build, mutation: TableMutation) {
@@ -332,8 +319,4 @@ function rowNotInsertedError(): ApiError {
 
 function rowNotFoundError(): ApiError {
   return new ApiError("notFound", "RESOURCE_NOT_FOUND", "Row not found, or you may not change it.");
-}
-
-export function emptyInputError(): ApiError {
-  return new ApiError("invalid", "VALIDATION_ERROR", "The input is empty: give at least one field to change.");
 }

@@ -1,6 +1,7 @@
-/** Why an operation does not run as one statement. */
+/** Why an operation is left to Grafast. */
 export type NotCompiledReason =
   | "off"
+  | "subscription"
   | "mutation"
   | "introspection"
   | "field"

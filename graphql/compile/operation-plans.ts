@@ -29,16 +29,14 @@ import {
   argumentValue,
   bindParameters,
   type CoercedVariables,
-  EVENT_KEYS,
-  type EventKeys,
   OperationValues,
   presenceOf,
 } from "./operation-values.ts";
 import { SelectionReader } from "./selection-reader.ts";
 
 /** A step of a compiled operation with the values of one request. */
-export type BoundStep<Step = CompiledStep> = {
-  readonly step: Step;
+export type BoundStep = {
+  readonly step: CompiledStep;
   readonly statement: Statement;
   readonly before: Statement | undefined;
   /** The rows that are written before. */
@@ -48,8 +46,6 @@ export type BoundStep<Step = CompiledStep> = {
 export type BoundOperation = {
   readonly plan: OperationPlan;
   readonly steps: readonly BoundStep[];
-  /** The statements for the row of an event. */
-  forEvent(keys: EventKeys): BoundOperation;
   /** The rows that the result of a query shows, if the query runs as compiled. */
   shownRows(catalog: Catalog): readonly ShownRows[];
 };
@@ -57,21 +53,21 @@ export type BoundOperation = {
 /** A compiled operation, shared by requests with the same combination of variables. */
 class OperationPlan {
   readonly compiled: CompiledOperation;
-  #requestsByField = 0;
+  #requestsForGrafast = 0;
 
   constructor(compiled: CompiledOperation) {
     this.compiled = compiled;
   }
 
-  /** The statement has exceeded a limit that holds for each field of the operation: the next requests run field by field at once. */
+  /** The statement has exceeded a limit that holds for each field of the operation: Grafast runs the next requests at once. */
   noteExceededLimit(): void {
-    this.#requestsByField = REQUESTS_AFTER_LIMIT;
+    this.#requestsForGrafast = REQUESTS_AFTER_LIMIT;
   }
 
-  /** Throws NotCompiled when this request runs field by field. */
+  /** Throws NotCompiled when Grafast runs this request. */
   checkLimit(): void {
-    if (this.#requestsByField === 0) return;
-    this.#requestsByField--;
+    if (this.#requestsForGrafast === 0) return;
+    this.#requestsForGrafast--;
     throw new NotCompiled("limit", "The statement for all fields has exceeded a limit.");
   }
 }
@@ -108,7 +104,7 @@ export class OperationPlans {
   }
 
   /**
-   * Throws NotCompiled when the fields must run by themselves, which also assigns errors of values to them. Where they may not,
+   * Throws NotCompiled when Grafast must run the operation, which also explains values that are not acceptable. Where Grafast may not,
    * the statement is tried even if it has exceeded a limit.
    */
   *bind(inputs: CoercedVariables, mayPlan: boolean): Stepwise<BoundOperation> {
@@ -117,24 +113,16 @@ export class OperationPlans {
     if (plan instanceof NotCompiled) throw plan;
     if (mayPlan) plan.checkLimit();
     try {
-      return this.#bound(plan, variables);
+      const steps = plan.compiled.map((step) => bindStep(step, variables));
+      return { plan, steps, shownRows: (catalog) => this.#shownRows(variables, catalog) };
     } catch (error) {
       throw asNotCompiled(error);
     }
   }
 
-  #bound(plan: OperationPlan, variables: CoercedVariables): BoundOperation {
-    return {
-      plan,
-      steps: plan.compiled.map((step) => bindStep(step, variables)),
-      forEvent: (keys) => this.#bound(plan, { ...variables, [EVENT_KEYS]: keys }),
-      shownRows: (catalog) => this.#shownRows(variables, catalog),
-    };
-  }
-
   #shownRows(variables: CoercedVariables, catalog: Catalog): readonly ShownRows[] {
     const { schema, document, operation } = this.#options;
-    const values = new OperationValues(schema, variables, new Set());
+    const values = new OperationValues(variables, new Set());
     const reader = new SelectionReader(schema, document, values);
     const selected = { type: schema.getQueryType()!, selections: [operation.selectionSet] };
     const read: SelectionValues = {
@@ -204,10 +192,7 @@ function isCoerced(value: unknown, type: GraphQLInputType): boolean {
   return typeof value === PLAIN_VALUES.get(scalar);
 }
 
-export function bindStep<Step extends Omit<CompiledStep, "document">>(
-  step: Step,
-  variables: CoercedVariables,
-): BoundStep<Step> {
+function bindStep(step: CompiledStep, variables: CoercedVariables): BoundStep {
   const { before, write } = step;
   return {
     step,
@@ -221,7 +206,7 @@ function bindStatement({ text, parameters }: CompiledStatement, variables: Coerc
   return { text, values: bindParameters(parameters, variables) };
 }
 
-/** A value that a codec or a page refuses is an error of the field, which is found out field by field. */
+/** Values that a codec or a page refuses are explained by Grafast, and so is what the compiler did not expect. */
 function asNotCompiled(error: unknown): NotCompiled {
   if (error instanceof NotCompiled) return error;
   const message = error instanceof GraphQLError || error instanceof Error ? error.message : String(error);
