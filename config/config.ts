@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
-import { ExplainedError, findClosestName } from "#runtime";
+import { didYouMean, ExplainedError } from "#runtime";
 import { selectBranch } from "./branch.ts";
 import { isBase64Secret, type SettingDefinition } from "./setting-readers.ts";
 import { IGNORED_SETTINGS, REMOVED_SETTINGS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
@@ -364,9 +364,8 @@ function findUnknownSettings(environment: NodeJS.ProcessEnv): string[] {
     if (reason) return [`${name} has no effect here: ${reason}`];
     const removal = REMOVED_SETTINGS[name];
     if (removal) return [`${name} was removed: ${removal}`];
-    const suggestion = findClosestName(name, known);
-    if (suggestion) return [`${name} is not a setting; did you mean ${suggestion}?`];
-    return /^(PGRST|GRAPHQL)_/.test(name) ? [`${name} is not a setting`] : [];
+    const suggestion = didYouMean(name, known);
+    return suggestion || /^(PGRST|GRAPHQL)_/.test(name) ? [`${name} is not a setting${suggestion}`] : [];
   });
 }
 
@@ -377,6 +376,5 @@ function warnOfUnknownInDatabase(name: string): string[] {
   if (reason) return [`${name} has no effect here: ${reason}`];
   const known = Object.values(SETTINGS).some(({ names }) => toDatabaseName(names) === name);
   if (known) return [`${name} has no effect in the database: set ${environmentName} in the environment`];
-  const suggestion = findClosestName(name, [...SETTINGS_IN_DATABASE.keys()]);
-  return [`${name} is not a setting${suggestion ? `; did you mean ${suggestion}?` : ""}`];
+  return [`${name} is not a setting${didYouMean(name, [...SETTINGS_IN_DATABASE.keys()])}`];
 }

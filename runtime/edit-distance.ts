@@ -27,6 +27,12 @@ export function findClosestName(name: string, known: readonly string[]): string 
   return known.find((candidate) => isWithinDistance(maxDistance, name, candidate)) ?? null;
 }
 
+/** Returns the end of a message that names an unknown word; empty if no known name is close to it. */
+export function didYouMean(name: string, known: readonly string[]): string {
+  const closest = findClosestName(name, known);
+  return closest === null ? "" : `; did you mean ${closest}?`;
+}
+
 function isWithinDistance(maxDistance: number, name: string, candidate: string): boolean {
   return (
     Math.abs(name.length - candidate.length) <= maxDistance &&

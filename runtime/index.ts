@@ -1,7 +1,7 @@
 export { memoize, memoizePerObject, memoizeRecent } from "./cache/memoize.ts";
 export { type CacheHits, RecentMap } from "./cache/recent-map.ts";
 export { commandLine, PACKAGE_NAME, packageProgram, setPackageProgram } from "./command-line.ts";
-export { editDistance, findClosestName } from "./edit-distance.ts";
+export { didYouMean, editDistance, findClosestName } from "./edit-distance.ts";
 export {
   ApiError,
   type ApiErrorDetails,

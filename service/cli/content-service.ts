@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { readProjectSettings } from "#config";
-import { findClosestName, PACKAGE_NAME, setPackageProgram } from "#runtime";
+import { didYouMean, PACKAGE_NAME, setPackageProgram } from "#runtime";
 import { EXIT_FAILURE, EXIT_USAGE } from "./command/command.ts";
 
 /** The commands, by the first argument. */
@@ -80,9 +80,8 @@ if (name !== undefined && Object.hasOwn(COMMANDS, name)) {
 } else if (name === undefined || name === "--help" || name === "-h" || name === "help") {
   console.log(USAGE);
 } else {
-  const suggestion = findClosestName(name, Object.keys(COMMANDS));
   failWithUsage(
-    `${USAGE}\n\n${PACKAGE_NAME} has no command "${name}"${suggestion ? `; did you mean ${suggestion}?` : "."}`,
+    `${USAGE}\n\n${PACKAGE_NAME} has no command "${name}"${didYouMean(name, Object.keys(COMMANDS)) || "."}`,
   );
 }
 

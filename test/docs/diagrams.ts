@@ -101,7 +101,7 @@ ${[...drawnArrows, ...drawnBoxes].join("\n")}
 `;
 }
 
-/** Where the line between two boxes begins and ends: at the sides that face each other. */
+/** The ends of the line between two boxes, at the sides that face each other. */
 function endsOf(from: Point, to: Point, { width, height }: Grid): [Point, Point] {
   const isBeside = Math.abs(to.x - from.x) >= width;
   const middle = (corner: Point) => ({ x: corner.x + width / 2, y: corner.y + height / 2 });

@@ -6,11 +6,7 @@ import { followTutorial, isAsPublished, readTutorial } from "./tutorial.ts";
 const [, , folder] = argv;
 const startedAt = performance.now();
 const pages = (await readTutorial()).map(({ text }) => text).join("\n");
-const steps = await followTutorial(pages, {
-  folder: folder!,
-  environment: process.env,
-  install: (commands) => commands,
-});
+const steps = await followTutorial(pages, { folder: folder!, environment: process.env });
 for (const step of steps) {
   const verdict = step.expected === null ? "" : isAsPublished(step) ? "as published\n" : "NOT as published\n";
   process.stdout.write(`$ ${step.commands}${step.output}\n${verdict}\n`);

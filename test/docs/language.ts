@@ -1,8 +1,8 @@
-// Which phrases a reader has to read twice. Pages and messages are checked for them.
+// Phrases that a reader has to read twice. Pages and messages are checked for them.
 
 type Rule = { readonly phrase: RegExp; readonly instead: string };
 
-/** Where a sentence begins: after another one, or at the begin of a paragraph, an item or a cell. */
+/** The begin of a sentence: after another one, or at the begin of a paragraph, an item or a cell. */
 const BEGIN = String.raw`(?:^|[.!?:;] |\| |^- |^> |\*\* )`;
 const FRAGMENTS =
   "(?:Unset|Found|Given|Left|Made|Kept|Tried|Counted):|Measured (?:on|by|with|later)|Run again,|Kept are";
@@ -12,7 +12,7 @@ const RULES: readonly Rule[] = [
     phrase: new RegExp(String.raw`${BEGIN}(?:Who|Whoever|What|Whatever)\b[^.?!|\n]*\.(?=\s|$)`, "gm"),
     instead: "a noun as the subject, not a clause",
   },
-  { phrase: new RegExp(String.raw`${BEGIN}(?:${FRAGMENTS})`, "gm"), instead: "a subject and a verb" },
+  { phrase: new RegExp(`${BEGIN}(?:${FRAGMENTS})`, "gm"), instead: "a subject and a verb" },
   {
     phrase: new RegExp(
       String.raw`${BEGIN}(?:One (?:that|which|who)|Those (?:that|which|who|of)|That (?:of|takes))\b`,

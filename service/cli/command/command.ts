@@ -1,6 +1,6 @@
 import { parseArgs, styleText } from "node:util";
 import { type Config, readConfig } from "#config";
-import { commandLine, ExplainedError, findClosestName, isExplained } from "#runtime";
+import { commandLine, didYouMean, ExplainedError, isExplained } from "#runtime";
 import { growYoungGeneration } from "../../processes/young-generation.ts";
 
 export class UsageError extends ExplainedError {
@@ -63,7 +63,9 @@ export function findAction<Action>(actions: Readonly<Record<string, Action>>, co
   if (word === "") throw new UsageError(`Specify an action: ${Object.keys(actions).join(", ")}.`);
   const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
   if (!action)
-    throw new UsageError(`${commandLine(command)} has no action "${word}"${suggestionOf(word, Object.keys(actions))}`);
+    throw new UsageError(
+      `${commandLine(command)} has no action "${word}"${didYouMean(word, Object.keys(actions)) || "."}`,
+    );
   return action;
 }
 
@@ -80,13 +82,7 @@ function optionErrorMessage({ message }: Error, known: readonly string[]): strin
   const [, unknown] = /^Unknown option '([^']+)'/.exec(message) ?? [];
   if (unknown === undefined) return message.split("\n", 1)[0]!;
   const names = known.map((name) => `--${name}`);
-  return `Unknown option ${unknown}${suggestionOf(unknown, names)}`;
-}
-
-/** Ends the sentence that names an unknown word. */
-function suggestionOf(word: string, known: readonly string[]): string {
-  const suggestion = findClosestName(word, known);
-  return suggestion === null ? "." : `; did you mean ${suggestion}?`;
+  return `Unknown option ${unknown}${didYouMean(unknown, names) || "."}`;
 }
 
 function passArguments(): { values: Record<string, unknown>; positionals: string[] } {

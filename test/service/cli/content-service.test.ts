@@ -1,7 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
@@ -20,6 +19,8 @@ const run = promisify(execFile);
 const inRepository = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE };
 
 const folder = useFolder("content-service-package-");
+/** Another folder, because npm installs into the nearest folder above a new project that has a package.json. */
+const beside = useFolder("content-service-tutorial-");
 const database = useDatabase();
 
 /** The name of the tarball in the folder. Packed once, because each time builds `dist` again. */
@@ -192,24 +193,18 @@ describe("content-service", () => {
   });
 
   test("installed from the tarball, serves the first rows of the tutorial as written", async () => {
-    // In a folder below one with a package.json, npm would install into that one.
-    const beside = await mkdtemp(join(tmpdir(), "content-service-tutorial-"));
     const tarball = await packed();
     await copyFile(join(folder, tarball), join(beside, tarball));
     const environment = {
       ...process.env,
       ...{ npm_config_loglevel: "error", npm_config_prefer_offline: "true", npm_config_audit: "false" },
     };
-    try {
-      const page = await readFile(join(REPOSITORY, "docs/tutorial/first-project.md"), "utf8");
-      const steps = await followTutorial(page, { folder: beside, environment });
-      expect(steps.filter(({ expected }) => expected !== null).length).toBeGreaterThan(3);
-      expect(steps.filter((step) => !isAsPublished(step))).toEqual([]);
-      const tested = await run("npm", ["test"], { cwd: join(beside, "my-app"), env: environment });
-      expect(tested.stdout).toMatch(/^anon +4 +0$/m);
-    } finally {
-      await rm(beside, { recursive: true, force: true });
-    }
+    const page = await readFile(join(REPOSITORY, "docs/tutorial/first-project.md"), "utf8");
+    const steps = await followTutorial(page, { folder: beside, environment });
+    expect(steps.filter(({ expected }) => expected !== null).length).toBeGreaterThan(3);
+    expect(steps.filter((step) => !isAsPublished(step))).toEqual([]);
+    const tested = await run("npm", ["test"], { cwd: join(beside, "my-app"), env: environment });
+    expect(tested.stdout).toMatch(/^anon +4 +0$/m);
   });
 });
 

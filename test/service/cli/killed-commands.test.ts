@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { allTables } from "../../../cluster/archive/content/content-tables.ts";
@@ -19,6 +18,7 @@ const query = async (url: string, sql: string) => (await withClient(url, (client
 const isStep = /^(?:create|drop|alter|comment on|revoke all on) database|^commit\b/i;
 
 const database = useDatabase({ template: "platform" });
+const project = useFolder("killed-rehearsal-");
 beforeAll(async () => {
   await query(
     database.ownerUrl,
@@ -69,7 +69,6 @@ describe("a command that is killed at any step leaves nothing that the next one 
     const before = await query(database.ownerUrl, "select * from public.notes");
     const words = ["rehearse", "--schema-only"];
     // Without a pending migration it has nothing to do.
-    const project = await mkdtemp(join(tmpdir(), "killed-rehearsal-"));
     await mkdir(join(project, "current"));
     await writeFile(join(project, "current/0010-more.sql"), "alter table public.notes add column more text;\n");
     const pending = { ...settings, MIGRATIONS_DIR: project };
@@ -82,7 +81,6 @@ describe("a command that is killed at any step leaves nothing that the next one 
     expect(steps).toBeGreaterThan(4);
     expect(await databasesOf(database)).toEqual([]);
     expect(await query(database.ownerUrl, "select * from public.notes")).toEqual(before);
-    await rm(project, { recursive: true });
   });
 
   describe("restore", () => {
