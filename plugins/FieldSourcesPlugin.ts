@@ -1,9 +1,19 @@
+import type { PgCodecAttribute } from "@dataplan/pg";
 import type {} from "graphile-build-pg";
 import { functionsAtRoot, functionsOfType } from "./FunctionPrecedencePlugin.ts";
 import { type FieldSource, functionArgumentsOf, toPagePart, withSource } from "./field-sources.ts";
+import { nodeSource } from "./NodePlugins.ts";
 import type { OrderValueReader } from "./OrderByPlugin.ts";
 import { requestedOrder } from "./PaginationPlugin.ts";
-import { type FieldScope, isTable, keyOf, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
+import {
+  type Codec,
+  type FieldScope,
+  isTable,
+  keyOf,
+  type PgRelation,
+  type PgTable,
+  type SchemaResource,
+} from "./table.ts";
 import { conditionFieldsOf } from "./WherePlugin.ts";
 
 declare global {
@@ -31,38 +41,23 @@ export const FieldSourcesPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** The scopes of types whose values are objects in GraphQL. */
-const VALUE_TYPES = [
-  "isPgIntervalType",
-  "isPgRangeType",
-  "isPgRangeBoundType",
-  "isPgPointType",
-  "isPgLineType",
-  "isPgLineSegmentType",
-  "isPgBoxType",
-  "isPgPathType",
-  "isPgPolygonType",
-  "isPgCircleType",
-] as const;
-
 function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {
   const { fieldName, pgCodec, pgFieldAttribute, pgRelationDetails, isConnectionType, isConnectionEdgeType } = scope;
   if (scope.isRootMutation || scope.isRootSubscription || fieldName === undefined) return null;
+  if (scope.isRootNodeField) return nodeSource(build);
   if (isConnectionType || isConnectionEdgeType || scope.isPageInfo) {
     const part = toPagePart(fieldName);
     return part && { kind: "page", part };
   }
-  if (VALUE_TYPES.some((type) => (scope as Readonly<Record<string, unknown>>)[type])) {
-    return { kind: "member", member: fieldName };
-  }
   if (pgFieldAttribute) {
     const attributes: Readonly<Record<string, object>> = pgCodec?.attributes ?? {};
     const column = Object.keys(attributes).find((name) => attributes[name] === pgFieldAttribute);
-    if (column === undefined || pgFieldAttribute.via || pgFieldAttribute.expression) return null;
-    const { codec } = pgFieldAttribute;
+    if (column === undefined || pgFieldAttribute.expression) return null;
+    const { codec, via } = pgFieldAttribute;
+    if (via) return sourceOfOtherColumn(build, pgCodec!, column, pgFieldAttribute);
     const isRow = Boolean(codec.attributes) && codec.extensions?.isTableLike !== false;
     const table = isRow ? (build.pgTableResource(codec as never) as SchemaResource | null) : null;
-    return isRow && !table ? null : { kind: "column", column, codec, table };
+    return { kind: "column", column, codec, table, via: null };
   }
   if (pgRelationDetails) {
     const { registry, codec, relationName } = pgRelationDetails;
@@ -70,6 +65,19 @@ function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSour
     return relation ? sourceOfRelation(build, scope, relation) : null;
   }
   return scope.pgRefDetails ? sourceOfRef(scope, scope.pgRefDetails) : sourceOfResource(build, scope);
+}
+
+/** A column that the type has of another table, to whose row a relation leads. */
+function sourceOfOtherColumn(
+  { input: { pgRegistry } }: GraphileBuild.Build,
+  { name }: Codec,
+  column: string,
+  { codec, via }: PgCodecAttribute,
+): FieldSource | null {
+  const { relation: relationName, attribute } =
+    typeof via === "string" ? { relation: via, attribute: column } : { attribute: column, ...via };
+  const relation = pgRegistry.pgRelations[name]?.[relationName!];
+  return relation?.isUnique ? { kind: "column", column: attribute, codec, table: null, via: relation } : null;
 }
 
 function sourceOfRelation(
@@ -138,7 +146,7 @@ function sourceOfFunction(
   resource: SchemaResource | undefined,
   ofRow: boolean,
 ): FieldSource | null {
-  if (!resource || resource.isMutation || resource.sqlPartitionByIndex || resource.isList) return null;
+  if (!resource || resource.isMutation || resource.sqlPartitionByIndex) return null;
   const args = functionArgumentsOf(build, resource, ofRow ? 1 : 0);
   return args && { kind: "call", resource, args, ofRow, maxPageSize: build.options.maxPageSize! };
 }

@@ -2,7 +2,7 @@ import { type PgResourceParameter, TYPES } from "@dataplan/pg";
 import { type FieldArgs, type GrafastFieldConfig, lambda, type Step } from "grafast";
 import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } from "grafast/graphql";
 import { functionArgumentsOf, withSource } from "./field-sources.ts";
-import { callFunctionAndRead, countSignUps, fitsInSetting } from "./function-call.ts";
+import { callFunctionAndRead, countSignUps, isSignUp } from "./function-call.ts";
 import { deprecationReasonOf } from "./graphql-types.ts";
 import { mayHoldNulls, outputTypeOf, type SchemaResource, sqlNameOf } from "./table.ts";
 import { mayExecute, withVisibility } from "./VisibilityPlugin.ts";
@@ -120,10 +120,9 @@ function functionMutationField(build: GraphileBuild.Build, resource: SchemaResou
     ...(deprecationReason !== undefined && { deprecationReason }),
   };
   const names = functionArgumentsOf(build, resource, 0);
-  // Calls of sign-up functions are counted, which a source does not describe.
-  const isCounted = Boolean(resource.extensions?.tags?.signUp);
-  return names && fitsInSetting(resource) && !isCounted
-    ? withSource(field, { kind: "mutation", resource, args: names })
+  const countsSignUp = isSignUp(resource);
+  return names && !resource.sqlPartitionByIndex
+    ? withSource(field, { kind: "mutation", resource, args: names, countsSignUp })
     : field;
 }
 

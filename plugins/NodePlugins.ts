@@ -1,6 +1,8 @@
 import { type GraphQLFieldConfigMap, isInterfaceType } from "grafast/graphql";
 import { AddNodeInterfaceToSuitableTypesPlugin, NodeIdCodecBase64JSONPlugin, NodePlugin } from "graphile-build";
 import { PgTableNodePlugin } from "graphile-build-pg";
+import { memoizePerObject } from "#runtime";
+import { type FieldSource, type NodeTable, withSource } from "./field-sources.ts";
 import { isTable, type SchemaResource } from "./table.ts";
 import { maySelectKey, withVisibility } from "./VisibilityPlugin.ts";
 
@@ -68,9 +70,11 @@ export const NodeIdsPlugin: GraphileConfig.Plugin = {
           if (!field || !build.getNodeIdHandler!(Self.name) || !scope.pgCodec) return fields;
           const table = build.pgTableResource(scope.pgCodec as never) as SchemaResource | null;
           if (!table || !isTable(table)) return fields;
+          const node = nodeTablesOf(build).get(Self.name);
+          const sourced = node ? withSource(field, { kind: "node id", ...node }) : field;
           const changed: GraphQLFieldConfigMap<unknown, unknown> = {
             ...fields,
-            [NODE_ID]: withVisibility(field, maySelectKey(table)),
+            [NODE_ID]: withVisibility(sourced, maySelectKey(table)),
           };
           return changed as typeof fields;
         },
@@ -78,6 +82,22 @@ export const NodeIdsPlugin: GraphileConfig.Plugin = {
     },
   },
 };
+
+/** The tables whose rows have a global id, by the names of their types. */
+const nodeTablesOf = memoizePerObject((build: GraphileBuild.Build): ReadonlyMap<string, NodeTable> => {
+  const tables = Object.values(build.pgResources).filter(isTable);
+  const nodes = tables.flatMap((table): [string, NodeTable][] => {
+    const typeName = build.inflection.tableType(table.codec);
+    const key = table.uniques.find(({ isPrimary }) => isPrimary)?.attributes;
+    return key && build.getNodeIdHandler!(typeName) ? [[typeName, { table, typeName, key }]] : [];
+  });
+  return new Map(nodes);
+});
+
+/** The source of the field `node`. */
+export function nodeSource(build: GraphileBuild.Build): FieldSource {
+  return { kind: "node", argument: NODE_ID, nodeOf: (typeName) => nodeTablesOf(build).get(typeName) ?? null };
+}
 
 const LOSABLE = { isLosable: true } as const;
 

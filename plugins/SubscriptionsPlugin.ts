@@ -1,18 +1,10 @@
 import { isEnumCodec, pgSelect, sideEffectWithPgClient } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import {
-  constant,
-  context,
-  type GrafastFieldConfig,
-  type GrafastSubscriber,
-  get,
-  lambda,
-  listen,
-  type Step,
-} from "grafast";
+import { constant, context, type GrafastFieldConfig, type GrafastSubscriber, get, listen, type Step } from "grafast";
 import { SCHEMA_CHANGED_MESSAGE } from "#postgres/database";
 import { unavailable } from "#runtime";
 import { isInstantCodec } from "./codecs.ts";
+import { type QueryTopicValue, withSource } from "./field-sources.ts";
 import { invalidIdError, toOriginalCodec } from "./IdScalarPlugin.ts";
 import { type RowEvent, timeTopicOf, topicOf } from "./row-events.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf } from "./table.ts";
@@ -119,13 +111,14 @@ function subscriptionField(build: GraphileBuild.Build, subscription: Subscriptio
   const argument = filterColumn === null ? null : build.inflection.attribute({ attributeName: filterColumn, codec });
   const filterCodec = filterColumn === null ? null : codec.attributes[filterColumn]!.codec;
 
-  const topicFor = (value: string | null) => {
-    if (value === null) return topicOf(change);
+  const topicFor = async (value: unknown, query: QueryTopicValue) => {
+    if (filterColumn === null || value == null) return topicOf(change);
+    const text = await canonicalTopicValue(table, filterColumn, value, query);
     return isInstantCodec(filterCodec!)
-      ? timeTopicOf(change, filterColumn!, value)
-      : topicOf(change, [filterColumn!, value]);
+      ? timeTopicOf(change, filterColumn, text)
+      : topicOf(change, [filterColumn, text]);
   };
-  return {
+  const field: GrafastFieldConfig<Step> = {
     description: `Emits each row of ${build.inflection._allRows(table)} after its ${operation}.`,
     type: build.nullableIf(!isNotNull, outputTypeOf(build, codec)!),
     args:
@@ -134,10 +127,13 @@ function subscriptionField(build: GraphileBuild.Build, subscription: Subscriptio
         : { [argument]: { type: build.nullableIf(isFilterOptional, inputTypeOf(build, filterCodec!)!) } },
     subscribePlan(_$root, args) {
       const $events = context().get("events") as Step<GrafastSubscriber<Record<string, RowEvent>>>;
-      const $topic =
-        argument === null
-          ? constant(topicOf(change))
-          : lambda(canonicalTopicValue(table, filterColumn!, args.getRaw(argument)), topicFor);
+      const $value = argument === null ? constant(null) : args.getRaw(argument);
+      const $topic = sideEffectWithPgClient(table.executor, $value, async (client, value) =>
+        topicFor(value, async (text, values) => {
+          const { rows } = await client.query<string[]>({ text, values: [...values], arrayMode: true });
+          return rows[0]?.[0];
+        }),
+      );
       return listen($events, $topic);
     },
     plan($event) {
@@ -150,6 +146,7 @@ function subscriptionField(build: GraphileBuild.Build, subscription: Subscriptio
       return pgSelect({ resource: table, identifiers }).single();
     },
   };
+  return withSource(field, { kind: "event", table, argument, topicFor });
 }
 
 /** Events carry keys in Postgres's text format, not in the clients'. */
@@ -157,22 +154,20 @@ function textCodecOf(codec: Codec): Codec {
   return { ...codec, toPg: (text) => text };
 }
 
-/** The value of a column in Postgres's spelling, as events carry it. Null for null. */
-function canonicalTopicValue({ codec: row, executor, extensions }: PgTable, column: string, $value: Step): Step {
+/** The value of a column in Postgres's spelling, as events carry it. */
+async function canonicalTopicValue(
+  { codec: row, extensions }: PgTable,
+  column: string,
+  value: unknown,
+  query: QueryTopicValue,
+): Promise<string> {
   const { codec } = row.attributes[column]!;
-  if (hasCanonicalText(codec)) return lambda($value, (value) => (value == null ? null : toCanonicalText(codec, value)));
-
-  return sideEffectWithPgClient(executor, $value, async (client, value): Promise<string | null> => {
-    if (value == null) return null;
-    const queryValue = async (text: string, values: unknown[]) =>
-      (await client.query<string[]>({ text, values, arrayMode: true })).rows[0]?.[0];
-    const { schemaName, name } = extensions!.pg!;
-    const type = await queryValue(RESOLVE_COLUMN_TYPE, [schemaName, name, column]);
-    if (type === undefined) throw unavailable(SCHEMA_CHANGED_MESSAGE);
-    return (await queryValue(`select pg_catalog.to_jsonb($1::pg_catalog.text::${type}) operator(pg_catalog.#>>) '{}'`, [
-      codec.toPg(value),
-    ]))!;
-  });
+  if (hasCanonicalText(codec)) return toCanonicalText(codec, value);
+  const { schemaName, name } = extensions!.pg!;
+  const type = await query(RESOLVE_COLUMN_TYPE, [schemaName, name, column]);
+  if (type == null) throw unavailable(SCHEMA_CHANGED_MESSAGE);
+  const text = `select pg_catalog.to_jsonb($1::pg_catalog.text::${type}) operator(pg_catalog.#>>) '{}'`;
+  return (await query(text, [codec.toPg(value)]))!;
 }
 
 function hasCanonicalText(codec: Codec): boolean {

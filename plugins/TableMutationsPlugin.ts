@@ -22,7 +22,7 @@ import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "grafast/graphql
 import { ApiError, memoizePerObject } from "#runtime";
 import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";
 import { type KeyArgument, type MutationVerb, withSource, withWrittenColumn } from "./field-sources.ts";
-import { countSignUps } from "./function-call.ts";
+import { countSignUps, isSignUp } from "./function-call.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { invalidIdError, isIdCodec } from "./IdScalarPlugin.ts";
 import { hasNestedFields } from "./nested-inputs.ts";
@@ -163,9 +163,15 @@ function createField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
       return getNullableType(field.type) === GraphQLBoolean ? lambda(insert(args), () => true) : insert(args);
     },
   };
-  // Sign-ups are counted, which a source does not describe.
-  if (table.extensions?.tags?.signUp) return field;
-  return withSource(field, { kind: "write", verb: "create", table, key: [], noRowError: rowNotInsertedError });
+  const countsSignUp = isSignUp(table);
+  return withSource(field, {
+    kind: "write",
+    verb: "create",
+    table,
+    key: [],
+    noRowError: rowNotInsertedError,
+    countsSignUp,
+  });
 }
 
 function updateField(build: GraphileBuild.Build, mutation: TableMutation): GrafastFieldConfig<Step> {
@@ -178,13 +184,20 @@ function updateField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
       const $row = new UpdatedRowStep(table, keySteps(build, table, args));
       args.apply($row, "input", (builder: PgUpdateSingleQueryBuilder, input: object) => {
         if (Object.keys(input).length > 0) return builder.setBuilder();
-        throw new ApiError("invalid", "VALIDATION_ERROR", "The input is empty: give at least one field to change.");
+        throw emptyInputError();
       });
       return $row;
     },
   };
   const key = keyArgumentsOf(build, table);
-  return withSource(field, { kind: "write", verb: "update", table, key, noRowError: rowNotFoundError });
+  return withSource(field, {
+    kind: "write",
+    verb: "update",
+    table,
+    key,
+    noRowError: rowNotFoundError,
+    countsSignUp: false,
+  });
 }
 
 function deleteField(build: GraphileBuild.Build, { table }: TableMutation): GrafastFieldConfig<Step> {
@@ -195,7 +208,7 @@ function deleteField(build: GraphileBuild.Build, { table }: TableMutation): Graf
     plan: (_$root, args) => deleteRow(table, keySteps(build, table, args)),
   };
   const key = keyArgumentsOf(build, table);
-  return withSource(field, { kind: "write", verb: "delete", table, key, noRowError: null });
+  return withSource(field, { kind: "write", verb: "delete", table, key, noRowError: null, countsSignUp: false });
 }
 
 function inputArgument({ inflection, getInputTypeByName }: GraphileBuild.Build, mutation: TableMutation) {
@@ -319,4 +332,8 @@ function rowNotInsertedError(): ApiError {
 
 function rowNotFoundError(): ApiError {
   return new ApiError("notFound", "RESOURCE_NOT_FOUND", "Row not found, or you may not change it.");
+}
+
+export function emptyInputError(): ApiError {
+  return new ApiError("invalid", "VALIDATION_ERROR", "The input is empty: give at least one field to change.");
 }

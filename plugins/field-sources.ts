@@ -11,8 +11,14 @@ import type { Codec, PgRelation, PgTable, SchemaResource, WithExtensions } from 
 
 /** The database object or value behind a field of the schema. Only its plugin can plan a field without a source. */
 export type FieldSource =
-  /** A column of the parent row; `table` is the table whose row the column holds. */
-  | { readonly kind: "column"; readonly column: string; readonly codec: Codec; readonly table: SchemaResource | null }
+  /** A column of the parent row, or of the row that the relation leads to; `table` is the table whose row the column holds. */
+  | {
+      readonly kind: "column";
+      readonly column: string;
+      readonly codec: Codec;
+      readonly table: SchemaResource | null;
+      readonly via: PgRelation | null;
+    }
   /** A column of the parent row that the role may read only in its own rows. */
   | ({ readonly kind: "own value"; readonly codec: Codec } & OwnValue)
   /** The row of the table that the arguments identify. */
@@ -40,7 +46,12 @@ export type FieldSource =
       readonly maxPageSize: number;
     }
   /** The result of a function that may write. Its arguments are `id`, and fields of `input`. */
-  | { readonly kind: "mutation"; readonly resource: SchemaResource; readonly args: readonly FunctionArgument[] }
+  | {
+      readonly kind: "mutation";
+      readonly resource: SchemaResource;
+      readonly args: readonly FunctionArgument[];
+      readonly countsSignUp: boolean;
+    }
   /** The row that a generated mutation writes, or the fact that it has deleted one. */
   | {
       readonly kind: "write";
@@ -50,6 +61,7 @@ export type FieldSource =
       readonly key: readonly KeyArgument[];
       /** The error if no row was written; null if the field then returns false. */
       readonly noRowError: (() => Error) | null;
+      readonly countsSignUp: boolean;
     }
   /** The rows that a generated mutation writes. */
   | {
@@ -59,6 +71,14 @@ export type FieldSource =
       readonly args: readonly string[];
       readonly toWrite: (schema: GraphQLSchema, inputType: GraphQLInputType, values: readonly unknown[]) => RowsWrite;
     }
+  /** The global id of the row: the type and the key. */
+  | ({ readonly kind: "node id" } & NodeTable)
+  /** The row that has the global id of the argument; null for types that have none. */
+  | { readonly kind: "node"; readonly argument: string; readonly nodeOf: (typeName: string) => NodeTable | null }
+  /** The row of an event. */
+  | ({ readonly kind: "event"; readonly table: PgTable } & EventTopics)
+  /** A column of other callers' rows. */
+  | { readonly kind: "withheld"; readonly error: Error }
   /** The result that the search of the argument has for the row of an edge. */
   | {
       readonly kind: "search result";
@@ -78,10 +98,20 @@ export type FieldSource =
       /** True if the rows are grouped by this value. */
       readonly isGroup: boolean;
     }
-  /** A part of an interval, a range or a geometric value. */
-  | { readonly kind: "member"; readonly member: string }
   /** A field of the types that every connection has. */
   | { readonly kind: "page"; readonly part: PagePart };
+
+/** A table whose rows have a global id. */
+export type NodeTable = { readonly table: PgTable; readonly typeName: string; readonly key: readonly string[] };
+
+/** The events that a subscription follows: those with the value of its argument, if it has one. */
+export type EventTopics = {
+  readonly argument: string | null;
+  readonly topicFor: (value: unknown, query: QueryTopicValue) => Promise<string>;
+};
+
+/** Queries one value as the subscriber. */
+export type QueryTopicValue = (text: string, values: readonly unknown[]) => Promise<string | null | undefined>;
 
 /** The value of the row, if it is the caller's own. */
 export function ownValueSql(row: SQL, { function: called, key }: OwnValue): SQL {

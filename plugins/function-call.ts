@@ -10,7 +10,7 @@ import {
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { context, type ExecutionDetails, type GrafastResultsList, Step, sideEffect } from "grafast";
 import type { ResultRow } from "#postgres/statement";
-import type { SchemaResource } from "./table.ts";
+import type { PgTable, SchemaResource } from "./table.ts";
 
 declare global {
   namespace GraphileBuild {
@@ -92,9 +92,14 @@ export function callFunctionAndRead(resource: SchemaResource, args: readonly PgS
   return resource.isUnique ? $rows.single() : $rows;
 }
 
+/** True for a table or function that creates users. */
+export function isSignUp({ extensions }: SchemaResource): boolean {
+  return Boolean(extensions?.tags?.signUp);
+}
+
 /** Counts a sign-up. Steps that are planned later run only if the limit is not exceeded. */
-export function countSignUps({ extensions }: SchemaResource): void {
-  if (extensions?.tags?.signUp) sideEffect(context(), ({ countSignUp }) => countSignUp?.());
+export function countSignUps(resource: SchemaResource): void {
+  if (isSignUp(resource)) sideEffect(context(), ({ countSignUp }) => countSignUp?.());
 }
 
 /** A statement that calls the function and keeps its result. */
@@ -119,6 +124,12 @@ export function keptRow(columns: readonly { readonly name: string; readonly code
   );
   return sql`(select ${sql.join(values, ", ")}
     from (select nullif(pg_catalog.current_setting(${sql.literal(RESULT_SETTING)}), '')::pg_catalog.text[] as "texts") as ${kept} where ${kept}."texts" is not null)`;
+}
+
+/** The kept row as a value of the table's type, whose text is all that was kept. */
+export function keptRows({ codec }: PgTable): SQL {
+  const texts = sql`nullif(pg_catalog.current_setting(${sql.literal(RESULT_SETTING)}), '')::pg_catalog.text[]`;
+  return sql`pg_catalog.unnest((${texts})::${codec.sqlType}[])`;
 }
 
 /** The rows of the kept result. */

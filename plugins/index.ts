@@ -2,9 +2,11 @@ export { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 export { LINE_CODEC } from "./BuiltInTypesPlugin.ts";
 export { baseCodecOf, isInstantCodec, TIME_CODECS } from "./codecs.ts";
 export {
+  type EventTopics,
   type FieldSource,
   type FilterSource,
   type FunctionArgument,
+  type NodeTable,
   ownValueSql,
   type PagePart,
   rowFilterOf,
@@ -15,16 +17,18 @@ export {
 export {
   FunctionCall,
   failureTextOf,
+  fitsInSetting,
   keepResult,
   keepRow,
   keptRow,
+  keptRows,
   RESULT_SETTING,
   resultRows,
   UnsuccessfulResult,
 } from "./function-call.ts";
 export { pgServiceOf } from "./gather-query.ts";
 export { isIdScalar, takesExactNumbers } from "./graphql-types.ts";
-export { isIdCodec, toOriginalCodec } from "./IdScalarPlugin.ts";
+export { invalidIdError, isIdCodec, toOriginalCodec } from "./IdScalarPlugin.ts";
 export { isLosableInterface } from "./NodePlugins.ts";
 export { hasNestedFields, isNestedValue, type RowInput, readRowInput } from "./nested-inputs.ts";
 export { type OrderValueReader, orderTypeOf } from "./OrderByPlugin.ts";
@@ -60,7 +64,7 @@ export { conditionOf, joinPairs } from "./row-conditions.ts";
 export { parseRowEvent, type RowEvent, topicsOf } from "./row-events.ts";
 export type { BindValue } from "./row-operators.ts";
 export { type SelectionValues, shownRowsOf } from "./shown-fields.ts";
-export { mutationsOfTable } from "./TableMutationsPlugin.ts";
+export { emptyInputError, mutationsOfTable } from "./TableMutationsPlugin.ts";
 export { isTransaction } from "./TransactionPlugin.ts";
 export { collectTypesInOrder } from "./TypesInOrderPlugin.ts";
 export {

@@ -15,9 +15,16 @@ import {
   type SchemaResource,
   wholeRow,
 } from "#plugins";
-import { memoizePerObject } from "#runtime";
+import { ApiError, memoizePerObject } from "#runtime";
 import { NotCompiled } from "./not-compiled.ts";
-import { ABSENT, type CoercedVariables, type InputValue, parameterOf, parameterSql } from "./operation-values.ts";
+import {
+  ABSENT,
+  argumentValue,
+  type CoercedVariables,
+  type InputValue,
+  parameterOf,
+  parameterSql,
+} from "./operation-values.ts";
 import { quoted, spellAsString, textLiteral, withoutLineBreaks } from "./spell-value.ts";
 import { toPgText } from "./text-values.ts";
 
@@ -134,17 +141,16 @@ function cursorSql(table: PgTable, order: RowOrder, row: SQL): SQL {
   return quoted(withoutLineBreaks(sql`pg_catalog.encode(pg_catalog.convert_to(${json}, 'UTF8'), 'base64')`));
 }
 
-/** The rows after a cursor in the order, or before it in the reverse order. */
-export function beyondCursor(table: PgTable, order: RowOrder, row: SQL, cursor: InputValue, reverse: boolean): SQL {
-  if (cursor.kind !== "leaf") throw new NotCompiled("argument", "cursor");
+/** The rows after a cursor in the order, or before it. */
+export function beyondCursor(table: PgTable, order: RowOrder, row: SQL, cursor: InputValue, side: CursorSide): SQL {
   const digest = cursorDigestOf(order, table);
   const expressions = orderExpressionsOf(row, table, order);
   const valueAt = (index: number) => (variables: CoercedVariables) => {
-    const values = decodeCursor(cursor.read(variables), digest, expressions.length);
+    const values = decodeCursor(argumentValue(cursor, variables), side, digest, expressions.length);
     return toPgText(values[index]);
   };
   const terms = expressions.map((expression, index): CursorTerm => {
-    const isAscending = (expression.direction === "ASC") !== reverse;
+    const isAscending = (expression.direction === "ASC") === (side === "after");
     return { ...expression, value: parameterOf(valueAt(index), expression.codec), isAscending };
   });
   const [first] = terms;
@@ -175,12 +181,28 @@ function beyondTerms([term, ...others]: readonly CursorTerm[]): SQL {
   return sql`(${isBeyond}) or (${isEqual} and (${beyondTerms(others)}))`;
 }
 
-/** Throws for a value that is not a cursor of this order; Grafast explains the error. */
-function decodeCursor(cursor: unknown, digest: string, length: number): readonly unknown[] {
-  const [first, ...values]: readonly unknown[] = JSON.parse(Buffer.from(String(cursor), "base64").toString("utf8"));
+type CursorSide = "after" | "before";
+
+/** The values of the order's expressions. */
+function decodeCursor(cursor: unknown, side: CursorSide, digest: string, length: number): readonly unknown[] {
+  const [first, ...values] = parseCursor(String(cursor));
   const isPlain = values.every((value) => value === null || typeof value === "string" || typeof value === "boolean");
-  if (first !== digest || values.length !== length || !isPlain) throw new NotCompiled("argument", "cursor");
-  return values;
+  if (first === digest && values.length === length && isPlain) return values;
+  throw invalidCursor(
+    `Invalid '${side}' cursor - a cursor is only valid within a specific ordering, if you change the order then you'll need different cursors.`,
+  );
+}
+
+function parseCursor(cursor: string): readonly unknown[] {
+  try {
+    const parsed = JSON.parse(Buffer.from(cursor, "base64").toString("utf8"));
+    if (Array.isArray(parsed)) return parsed;
+  } catch {}
+  throw invalidCursor("Invalid cursor, please enter a cursor from a previous request, or null.");
+}
+
+function invalidCursor(message: string): ApiError {
+  return new ApiError("invalid", "VALIDATION_ERROR", message);
 }
 
 /** The request of a connection for a page of rows. */
@@ -190,11 +212,10 @@ export type PageQuery = {
   readonly isOrderRequested: boolean;
   readonly row: SQL;
   readonly conditions: readonly SQL[];
-  readonly cursor: InputValue | null;
+  readonly after: InputValue | null;
+  readonly before: InputValue | null;
   readonly isReverse: boolean;
   readonly size: number;
-  readonly hasAfter: boolean;
-  readonly hasBefore: boolean;
 };
 
 /**
@@ -239,6 +260,7 @@ export class PageParts {
   }
 
   items(edge: SQL): SQL {
+    if (this.#page.size === 0) return textLiteral("[]");
     const texts = this.arrayOf(edge);
     this.#counted ??= texts;
     const size = wholeNumber(this.#page.size);
@@ -250,7 +272,8 @@ export class PageParts {
   }
 
   info(part: PagePart): SQL | null {
-    const { isReverse, hasAfter, hasBefore } = this.#page;
+    const { isReverse, after, before } = this.#page;
+    const [hasAfter, hasBefore] = [after !== null, before !== null];
     switch (part) {
       case "hasNextPage":
         return isReverse ? textLiteral(String(hasBefore)) : this.#hasMore(hasBefore);

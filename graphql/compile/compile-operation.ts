@@ -1,9 +1,10 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import {
-  type DocumentNode,
-  type GraphQLSchema,
-  type OperationDefinitionNode,
-  OperationTypeNode,
+import type {
+  DocumentNode,
+  FieldNode,
+  GraphQLObjectType,
+  GraphQLSchema,
+  OperationDefinitionNode,
 } from "grafast/graphql";
 import { isTransaction } from "#plugins";
 import type { ParameterValue } from "#postgres/statement";
@@ -21,17 +22,23 @@ import {
   withFields,
 } from "./selection-reader.ts";
 import { toPgText } from "./text-values.ts";
+import type { ValueCompletion } from "./value-completion.ts";
 
 /** A query, or one field of a mutation: a statement that returns the text of these fields of `data`. */
 export type CompiledStep = CompiledStatement & {
-  /** The document for Grafast, when it must repeat the step. */
+  /** The document with the fields of the step only, for when each is repeated by itself. */
   readonly document: DocumentNode;
   /** The call of a mutation's function, or the write of a row, sent first in the same transaction. */
   readonly before: CompiledStatement | null;
+  readonly readOnly: boolean;
+  /** True if it creates a user. */
+  readonly countsSignUp: boolean;
   /** In a transaction, a statement that returns a row if the function's result says that it was not successful. */
   readonly failureText: string | null;
   /** The row that it writes, by this statement or the one before. Null: it writes by a function, or reads. */
   readonly write: RowWrite | null;
+  /** The selected fields of a single field that may fail by themselves, in groups that fail together. */
+  readonly separateFields: readonly (readonly FieldNode[])[];
   /** The text holds JSON of the database, which must be written again in JavaScript's format. */
   readonly holdsJson: boolean;
   readonly rootFields: readonly RootField[];
@@ -45,7 +52,7 @@ export type CompiledStatement = {
   readonly parameters: readonly (Parameter | ParameterValue)[];
 };
 
-/** Deeper statements take Postgres longer to plan than Grafast takes. */
+/** A statement of all fields that is longer takes Postgres too long to plan. */
 const MAX_TEXT_LENGTH = 200_000;
 
 type CompileOptions = {
@@ -65,36 +72,64 @@ export function* compileOperation({
   variables,
   fixed,
 }: CompileOptions): Stepwise<CompiledOperation> {
-  if (operation.operation === OperationTypeNode.SUBSCRIPTION) throw new NotCompiled("subscription", "");
   yield;
   const type = schema.getRootType(operation.operation)!;
-  const values = new OperationValues(variables, fixed);
+  const values = new OperationValues(schema, variables, fixed);
   const selections = new SelectionReader(schema, document, values);
   const fields = [...selections.fieldsOf(type, [operation.selectionSet])];
   if (fields.every(([, nodes]) => isTypename(nodes))) {
     throw new NotCompiled("introspection", "It reads nothing of the database.");
   }
-  function* compileStep(own: readonly SelectedField[], whole: DocumentNode): Stepwise<CompiledStep> {
-    const compiler = new OperationCompiler(selections, values);
-    const rootFields: RootField[] = [];
-    const data = yield* compiler.root(type, own, rootFields);
-    const { call, write, holdsJson } = compiler;
-    const failureText = isTransaction(operation) ? compiler.failureText : null;
-    const statement = toStatement(write ? write.statementOf(data) : sql`select ${data}`);
-    const before = write ? write.before : call;
-    const compiledBefore = before && toStatement(before);
-    return { ...statement, document: whole, before: compiledBefore, failureText, write, holdsJson, rootFields };
-  }
   const groups = type === schema.getMutationType() ? oneFieldEach(fields) : [fields];
-  if (groups.length === 1) return [yield* compileStep(fields, document)];
   const steps: CompiledStep[] = [];
-  for (const own of groups) steps.push(yield* compileStep(own, withFields(document, operation, own)));
+  for (const own of groups) {
+    const whole = groups.length === 1 ? document : withFields(document, operation, own);
+    const step = yield* compileStep({ operation, type, selections, values, completion: null }, own);
+    for (const { text } of [step, step.before ?? step]) {
+      if (text.length > MAX_TEXT_LENGTH) throw new NotCompiled("size", String(text.length));
+    }
+    steps.push({ ...step, document: whole });
+  }
   return steps;
+}
+
+export type StepOptions = {
+  readonly operation: OperationDefinitionNode;
+  readonly type: GraphQLObjectType;
+  readonly selections: SelectionReader;
+  readonly values: OperationValues;
+  /** Null: Postgres writes the values as they are in the response. */
+  readonly completion: ValueCompletion | null;
+};
+
+/** The statement for these fields of the operation. */
+export function* compileStep(
+  { operation, type, selections, values, completion }: StepOptions,
+  fields: readonly SelectedField[],
+): Stepwise<Omit<CompiledStep, "document">> {
+  const compiler = new OperationCompiler(selections, values, completion);
+  const rootFields: RootField[] = [];
+  const data = yield* compiler.root(type, fields, rootFields);
+  const { call, callsFunction, countsSignUp, write, separateFields, holdsJson } = compiler;
+  const failureText = isTransaction(operation) ? compiler.failureText : null;
+  const statement = toStatement(write ? write.statementOf(data) : sql`select ${data}`);
+  const before = write ? write.before : call;
+  const compiledBefore = before && toStatement(before);
+  return {
+    ...statement,
+    before: compiledBefore,
+    readOnly: write === null && !callsFunction,
+    countsSignUp,
+    failureText,
+    write,
+    separateFields,
+    holdsJson,
+    rootFields,
+  };
 }
 
 function toStatement(whole: SQL): CompiledStatement {
   const { text, values } = sql.compile(whole);
-  if (text.length > MAX_TEXT_LENGTH) throw new NotCompiled("size", String(text.length));
   const parameters = (values as unknown[]).map((value) =>
     typeof value === "function" ? (value as Parameter) : toPgText(value),
   );

@@ -1,7 +1,6 @@
-/** Why an operation is left to Grafast. */
+/** Why an operation does not run as one statement. */
 export type NotCompiledReason =
   | "off"
-  | "subscription"
   | "mutation"
   | "introspection"
   | "field"

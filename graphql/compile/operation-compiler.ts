@@ -1,21 +1,25 @@
+import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   type FieldNode,
+  type GraphQLInterfaceType,
   type GraphQLObjectType,
-  type GraphQLOutputType,
   GraphQLString,
+  getNamedType,
+  isNonNullType,
+  isObjectType,
   type SelectionSetNode,
 } from "grafast/graphql";
 import {
+  equals,
   type FieldSource,
   failureTextOf,
+  fitsInSetting,
   joinPairs,
   keepResult,
-  type ObjectValue,
-  objectValueOf,
+  keyOf,
   orderExpressionsOf,
   ownValueSql,
-  type PgTable,
   readLimit,
   readOffset,
   readPage,
@@ -26,13 +30,10 @@ import {
 import type { Stepwise } from "#runtime/concurrency";
 import {
   aliasOf,
-  arrayOfItems,
   beyondCursor,
   callSql,
-  concatenate,
   jsonArrayOf,
   keyConditions,
-  mayBeNullRow,
   PageParts,
   type PageQuery,
   presence,
@@ -43,8 +44,9 @@ import {
   tableOf,
   wholeNumber,
 } from "./collection-sql.ts";
+import { decodeNodeId, nodeIdSql } from "./node-id.ts";
 import { NotCompiled } from "./not-compiled.ts";
-import type { OperationValues } from "./operation-values.ts";
+import { argumentValue, eventKeysOf, type InputValue, leafSql, parameterOf } from "./operation-values.ts";
 import {
   isListArgument,
   isOneOf,
@@ -54,40 +56,46 @@ import {
   rowConditions,
   searchResultSql,
 } from "./row-arguments.ts";
-import { compileRowsWrite, compileRowWrite, type RowWrite } from "./row-write.ts";
+import { RowCompiler } from "./row-compiler.ts";
+import { compileRowsWrite, compileRowWrite, type RowWrite, readsOtherRows } from "./row-write.ts";
 import {
   type Field,
   isCount,
-  isTypename,
   itemTypeOf,
   objectTypeOf,
   partOf,
   type RootField,
   type SelectedField,
-  type SelectionReader,
   selectionsOf,
 } from "./selection-reader.ts";
-import { orNull, REFUSE, spellValue, textLiteral } from "./spell-value.ts";
+import { textLiteral } from "./spell-value.ts";
 
-/** One statement would build larger responses in the memory of Postgres; Grafast reads level by level, and ends when one is too large. */
+/** A statement would build larger responses in the memory of Postgres. Grafast reads them level by level, and ends when one is too large. */
 const MAX_ROWS = 10_000_000;
+
+const KINDS_WITH_SEPARATE_FIELDS: ReadonlySet<FieldSource["kind"]> = new Set([
+  "rows",
+  "mutation",
+  "write",
+  "rows write",
+]);
 
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
 
-/** Returns the text of a field's value, in steps if the field has fields of its own. */
-type SpellField = (this: OperationCompiler, field: Field, nodes: readonly FieldNode[]) => SQL | Stepwise<SQL>;
-
 /** Writes the SQL of an operation, in steps since large operations take tens of milliseconds. Throws NotCompiled for a field that it does not know. */
-export class OperationCompiler {
-  readonly #selections: SelectionReader;
-  readonly #values: OperationValues;
-  holdsJson = false;
+export class OperationCompiler extends RowCompiler {
   /** The statement that calls a mutation's function. */
   call: SQL | null = null;
   /** The statement that returns a row if the result of that call says that it was not successful. */
   failureText: string | null = null;
   /** The row that a generated mutation writes. */
   write: RowWrite | null = null;
+  /** Selected fields of the operation's field that may fail by themselves: those that other rows are read for. Fields of the same rows fail together. */
+  separateFields: readonly (readonly FieldNode[])[] = [];
+  /** True if the statement, or the one before, calls a function that may write. */
+  callsFunction = false;
+  /** True if the mutation creates a user. */
+  countsSignUp = false;
   /** The limits of the lists around a field, multiplied. */
   #rowsAround = 1;
   /** The highest number of rows that the limits of all lists allow. */
@@ -95,59 +103,74 @@ export class OperationCompiler {
   /** The columns by which the rows of aggregates are grouped. */
   #groups: SQL[] = [];
 
-  constructor(selections: SelectionReader, values: OperationValues) {
-    this.#selections = selections;
-    this.#values = values;
-  }
-
   root(type: GraphQLObjectType, selected: readonly SelectedField[], fields: RootField[]): Stepwise<SQL> {
     for (const [key, nodes] of selected) {
       const field = type.getFields()[nodes[0]!.name.value];
       if (field) fields.push({ key, nodes, type: field.type });
       else fields.push({ key, nodes, type: GraphQLString, constant: type.name });
     }
-    return this.#objectOfFields(type, selected, (field, nodes) => this.#field(type, field, nodes, null));
+    return this.objectOfFields(type, selected, (field, nodes) => {
+      this.separateFields = this.#separateFieldsOf(field, nodes);
+      return this.#fieldText(type, field, nodes, null);
+    });
   }
 
-  /** A JSON object with the selected fields, as text; never null. */
-  #object(type: GraphQLObjectType, selections: readonly SelectionSetNode[], row: SQL): Stepwise<SQL> {
-    return this.#objectOf(type, selections, (field, nodes) => this.#field(type, field, nodes, row));
-  }
-
-  #objectOf(type: GraphQLObjectType, selections: readonly SelectionSetNode[], spell: SpellField): Stepwise<SQL> {
-    return this.#objectOfFields(type, [...this.#selections.fieldsOf(type, selections)], spell);
-  }
-
-  *#objectOfFields(type: GraphQLObjectType, fields: readonly SelectedField[], spell: SpellField): Stepwise<SQL> {
-    const pieces: SQL[] = [];
-    for (const [key, nodes] of fields) {
-      yield;
-      const name = nodes[0]!.name.value;
-      const opening = `${pieces.length === 0 ? "{" : ","}"${key}":`;
-      if (isTypename(nodes)) {
-        pieces.push(textLiteral(`${opening}"${type.name}"`));
-        continue;
-      }
-      if (name.startsWith("__")) throw new NotCompiled("introspection", name);
-      const spelled = spell.call(this, type.getFields()[name]!, nodes);
-      pieces.push(textLiteral(opening), sql.isSQL(spelled) ? spelled : yield* spelled);
+  #separateFieldsOf(field: Field, nodes: readonly FieldNode[]): FieldNode[][] {
+    const type = getNamedType(field.type);
+    const kind = sourceOf(field)?.kind;
+    if (!isObjectType(type) || !kind || !KINDS_WITH_SEPARATE_FIELDS.has(kind)) return [];
+    const isSeparate = kind === "rows" ? isOfAllRows : readsOtherRows;
+    const selections = selectionsOf(nodes);
+    if (kind === "rows" && this.selections.hasOnly(type, selections, isCount)) return [];
+    const selected = [...this.selections.fieldsOf(type, selections).values()];
+    const groups = new Map<unknown, FieldNode[]>();
+    for (const [node] of selected) {
+      const own = type.getFields()[node!.name.value];
+      const source = own && sourceOf(own);
+      // The statement that reads rows calls the functions of their values.
+      if (!source || !isSeparate(source) || (kind !== "write" && isValueCall(source))) continue;
+      const rows = source.kind === "related row" ? source.path.at(-1) : node;
+      groups.set(rows, [...(groups.get(rows) ?? []), node!]);
     }
-    if (pieces.length === 0) return textLiteral("{}");
-    return concatenate([...pieces, textLiteral("}")]);
+    return [...groups.values()];
   }
 
-  *#field(parent: GraphQLObjectType, field: Field, nodes: readonly FieldNode[], row: SQL | null): Stepwise<SQL> {
+  #isSeparate(node: FieldNode): boolean {
+    return this.separateFields.some((group) => group.includes(node));
+  }
+
+  protected override *field(
+    parent: GraphQLObjectType,
+    field: Field,
+    nodes: readonly FieldNode[],
+    row: SQL | null,
+  ): Stepwise<SQL> {
+    const completion = this.completion;
+    const leftOut = completion?.errorOf(nodes[0]!);
+    if (leftOut) return leftOut;
+    if (!completion || !this.#isSeparate(nodes[0]!)) return yield* this.#fieldText(parent, field, nodes, row);
+    try {
+      const text = yield* this.#fieldText(parent, field, nodes, row);
+      completion.checkValues(text);
+      return text;
+    } catch (error) {
+      if (error instanceof NotCompiled || !(error instanceof Error)) throw error;
+      return completion.failure(error);
+    }
+  }
+
+  *#fieldText(parent: GraphQLObjectType, field: Field, nodes: readonly FieldNode[], row: SQL | null): Stepwise<SQL> {
     const source = sourceOf(field);
     if (!source) throw new NotCompiled("field", `${parent.name}.${field.name}`);
     switch (source.kind) {
       case "column":
-        return yield* this.#column(sql`${row!}.${sql.identifier(source.column)}`, source, field, nodes);
+        return yield* this.value(columnValue(source, row!), source, field.type, nodes);
       case "own value":
-        return this.#leaf(ownValueSql(row!, source), source, field);
+        return this.leaf(ownValueSql(row!, source), source, field);
       case "row":
-        return orNull(yield* this.#rowByKey(source, field, nodes), field.type);
+        return this.orNull(yield* this.#rowByKey(source, field, nodes), field.type);
       case "related row":
-        return orNull(yield* this.#relatedRow(source, field, nodes, row!), field.type);
+        return this.orNull(yield* this.#relatedRow(source, field, nodes, row!), field.type);
       case "rows":
         return source.isConnection
           ? yield* this.#connection(source, field, nodes)
@@ -161,10 +184,18 @@ export class OperationCompiler {
       case "rows write":
         return yield* this.#rowsWrite(source, field, nodes);
       case "aggregates part":
-        return yield* this.#item(field.type, nodes, row!);
+        return yield* this.item(field.type, nodes, row!);
       case "aggregate":
         return this.#aggregate(source, field, row!);
-      case "member":
+      case "node id":
+        return nodeIdSql(source, row!);
+      case "node":
+        return yield* this.#node(source, field, nodes);
+      case "event":
+        return yield* this.#eventRow(source, field, nodes);
+      case "withheld":
+        if (this.completion) return this.completion.failure(source.error);
+        throw new NotCompiled("field", `${parent.name}.${field.name}`);
       case "search result":
       case "aggregates":
       case "page":
@@ -172,89 +203,51 @@ export class OperationCompiler {
     }
   }
 
-  /** A scalar, a row of a table, a composite value, or a list of these values. */
-  *#column(value: SQL, { codec, table }: Source<"column">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
-    if (table) {
-      const row = sql.identifier(Symbol(table.name));
-      const item = yield* this.#item(field.type, nodes, row);
-      return orNull(
-        sql`(select ${item} from pg_catalog.unnest(array[${value}]) as ${row} where ${presence(table, row)})`,
-        field.type,
-      );
-    }
-    if (codec.attributes) return orNull(yield* this.#composite(value, field.type, nodes), field.type);
-    const object = objectValueOf(value, codec);
-    if (object) return yield* this.#objectValue(object, field.type, nodes);
-    const items = sql.identifier(Symbol("items"));
-    const itemValue = sql`${items}."item"`;
-    const itemObject = codec.arrayOfCodec && objectValueOf(itemValue, codec.arrayOfCodec);
-    if (!itemObject && codec.arrayOfCodec?.extensions?.isTableLike !== false)
-      return this.#leaf(value, { codec }, field);
-    const type = itemTypeOf(field.type);
-    const item = itemObject
-      ? yield* this.#objectValue(itemObject, type, nodes)
-      : orNull(yield* this.#composite(itemValue, type, nodes), type);
-    const list = sql`(select ${arrayOfItems(sql`pg_catalog.string_agg(${item}, ',')`)} from (select pg_catalog.unnest(${value}) as "item") as ${items})`;
-    return orNull(
-      sql`case when pg_catalog.array_ndims(${value}) operator(pg_catalog.>) 1 then ${REFUSE} when ${value} is not null then ${list} end`,
-      field.type,
-    );
-  }
-
-  *#objectValue({ isNull, members }: ObjectValue, type: GraphQLOutputType, nodes: readonly FieldNode[]): Stepwise<SQL> {
-    const ofType = objectTypeOf(type);
-    const text = yield* this.#objectOf(ofType, selectionsOf(nodes), function* (field, own) {
-      const source = sourceOf(field);
-      const member = source?.kind === "member" ? members[source.member] : undefined;
-      switch (member?.kind) {
-        case "leaf":
-          return this.#leaf(member.value, member, field);
-        case "object":
-          return yield* this.#objectValue(member.object, field.type, own);
-        case "objects": {
-          const item = yield* this.#objectValue(member.item, itemTypeOf(field.type), own);
-          const list = sql`pg_catalog.string_agg(${item}, ',' order by ${member.position})`;
-          return sql`(select ${arrayOfItems(list)} from ${member.from})`;
-        }
-        default:
-          throw new NotCompiled("field", `${ofType.name}.${field.name}`);
-      }
-    });
-    return isNull ? orNull(sql`case when not (${isNull}) then ${text} end`, type) : text;
-  }
-
-  *#composite(value: SQL, type: GraphQLOutputType, nodes: readonly FieldNode[]): Stepwise<SQL> {
-    return sql`case when ${value} is distinct from null then ${yield* this.#item(type, nodes, sql`(${value})`)} end`;
-  }
-
-  #leaf(value: SQL, { codec }: Pick<Source<"column">, "codec">, { type }: Pick<Field, "type">): SQL {
-    const { text, holdsJson } = spellValue(value, codec, type);
-    if (holdsJson) this.holdsJson = true;
-    return orNull(text, type);
-  }
-
-  /** The selected fields of a row that the field returns. */
-  #item(type: GraphQLOutputType, nodes: readonly FieldNode[], row: SQL): Stepwise<SQL> {
-    return this.#object(objectTypeOf(type), selectionsOf(nodes), row);
-  }
-
-  /** Null where the row is null. */
-  *#tableItem(table: PgTable, type: GraphQLOutputType, nodes: readonly FieldNode[], row: SQL): Stepwise<SQL> {
-    const item = yield* this.#item(type, nodes, row);
-    return mayBeNullRow(table) ? sql`case when ${presence(table, row)} then ${item} end` : item;
-  }
-
   *#rowByKey({ table, key }: Source<"row">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
-    const args = this.#values.argumentsOf(field, nodes[0]!, isOneOf(key));
+    const args = this.values.argumentsOf(field, nodes[0]!, isOneOf(key));
     const row = aliasOf(table);
     const conditions = keyConditions(table, key, args, row);
-    return sql`(${selectRows(rowsOf(table, row, conditions), yield* this.#tableItem(table, field.type, nodes, row))})`;
+    return sql`(${selectRows(rowsOf(table, row, conditions), yield* this.tableItem(table, field.type, nodes, row))})`;
+  }
+
+  /** The type is part of the text. Null where the id cannot be read, or has a type that the caller has not. */
+  *#node({ argument, nodeOf }: Source<"node">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
+    const args = this.values.argumentsOf(field, nodes[0]!, isOneOf([{ argument }]));
+    const value = args.get(argument)!;
+    const given = decodeNodeId(this.values.constant(argument, nodes[0]!, value));
+    const { schema } = this.selections;
+    const node = given && nodeOf(given.typeName);
+    const type = node && schema.getType(node.typeName);
+    const isShown = isObjectType(type) && schema.isSubType(getNamedType(field.type) as GraphQLInterfaceType, type);
+    if (!isShown || given!.key.length < node!.key.length || given!.key.includes(null)) return textLiteral("null");
+    const { table, key } = node!;
+    const row = aliasOf(table);
+    const conditions = key.map((column, index) => {
+      const { codec } = table.codec.attributes[column]!;
+      const part = leafSql((variables) => decodeNodeId(argumentValue(value, variables))!.key[index], codec);
+      return equals(codec, sql`${row}.${sql.identifier(column)}`, part);
+    });
+    const item = yield* this.object(type, selectionsOf(nodes), row);
+    return this.orNull(sql`(${selectRows(rowsOf(table, row, conditions), this.ofType(type, item))})`, field.type);
+  }
+
+  /** Null if the subscriber may not see the row: the event is then not delivered. */
+  *#eventRow({ table }: Source<"event">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
+    const row = aliasOf(table);
+    const conditions = keyOf(table)!.map((column) => {
+      const { codec } = table.codec.attributes[column]!;
+      // Events carry keys in Postgres's text format.
+      const value = parameterOf((variables) => eventKeysOf(variables)[column] ?? null, codec);
+      return equals(codec, sql`${row}.${sql.identifier(column)}`, value);
+    });
+    const item = yield* this.tableItem(table, field.type, nodes, row);
+    return sql`coalesce((${selectRows(rowsOf(table, row, conditions), item)}), 'null')`;
   }
 
   *#relatedRow({ path }: Source<"related row">, field: Field, nodes: readonly FieldNode[], parent: SQL): Stepwise<SQL> {
-    this.#values.argumentsOf(field, nodes[0]!, () => false);
+    this.values.argumentsOf(field, nodes[0]!, () => false);
     const rows = path.map((relation) => aliasOf(tableOf(relation)));
-    let item = yield* this.#tableItem(tableOf(path.at(-1)!), field.type, nodes, rows.at(-1)!);
+    let item = yield* this.tableItem(tableOf(path.at(-1)!), field.type, nodes, rows.at(-1)!);
     for (const [index, relation] of [...path.entries()].reverse()) {
       const conditions = joinPairs(relation, rows[index - 1] ?? parent, rows[index]!);
       item = sql`(${selectRows(rowsOf(tableOf(relation), rows[index]!, conditions), item)})`;
@@ -265,18 +258,34 @@ export class OperationCompiler {
   *#list(source: Source<"rows">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): Stepwise<SQL> {
     const { table, relation, maxPageSize } = source;
     const node = nodes[0]!;
-    const args = this.#values.argumentsOf(field, node, isListArgument);
-    const count = (name: string) => this.#values.constant(name, node, args.get(name)) as number | null;
+    const args = this.values.argumentsOf(field, node, isListArgument);
     const row = aliasOf(table);
     const conditions = relation ? joinPairs(relation, parent!, row) : [];
-    const query: RowsSelect = {
+    const rows = {
       ...rowsOf(table, row, [...conditions, ...rowConditions(source, field, args, row)]),
-      order: orderExpressionsOf(row, table, orderOf(source, field, args, this.#values)),
-      limit: readLimit(count("limit"), maxPageSize),
-      offset: readOffset(count("offset")),
+      order: orderExpressionsOf(row, table, orderOf(source, field, args, this.values)),
     };
-    const item = yield* this.#eachOf(query.limit, () => this.#tableItem(table, itemTypeOf(field.type), nodes, row));
-    return jsonArrayOf(query, orNull(item, itemTypeOf(field.type)));
+    const range = this.#rangeOf(maxPageSize, node, args);
+    if (sql.isSQL(range)) return range;
+    const query: RowsSelect = { ...rows, ...range };
+    const item = yield* this.#eachOf(query.limit, () => this.tableItem(table, itemTypeOf(field.type), nodes, row));
+    if (query.limit === 0 && this.#isSeparate(node)) return textLiteral("[]");
+    return jsonArrayOf(query, this.orNull(item, itemTypeOf(field.type)));
+  }
+
+  /** With completion, a number of rows that is refused is an error of the list. */
+  #rangeOf(
+    maxPageSize: number,
+    node: FieldNode,
+    args: ReadonlyMap<string, InputValue>,
+  ): Pick<RowsSelect, "limit" | "offset"> | SQL {
+    const count = (name: string) => this.values.constant(name, node, args.get(name)) as number | null;
+    try {
+      return { limit: readLimit(count("limit"), maxPageSize), offset: readOffset(count("offset")) };
+    } catch (error) {
+      if (!this.completion) throw error;
+      return this.completion.failure(error as Error);
+    }
   }
 
   /** The fields of each row of a list. */
@@ -285,33 +294,32 @@ export class OperationCompiler {
     this.#rowsAround *= limit ?? 1;
     this.#rowsAtMost += this.#rowsAround;
     if (this.#rowsAtMost > MAX_ROWS) throw new NotCompiled("size", `Its limits allow more than ${MAX_ROWS} rows.`);
-    const fields = yield* compile();
-    this.#rowsAround = around;
-    return fields;
+    try {
+      return yield* compile();
+    } finally {
+      this.#rowsAround = around;
+    }
   }
 
   *#connection(source: Source<"rows">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const { table, maxPageSize } = source;
     const node = nodes[0]!;
-    const args = this.#values.argumentsOf(field, node, isPageArgument);
-    const count = (name: string) => this.#values.constant(name, node, args.get(name)) as number | null;
+    const args = this.values.argumentsOf(field, node, isPageArgument);
+    const count = (name: string) => this.values.constant(name, node, args.get(name)) as number | null;
     const { first, last } = readPage(count("first"), count("last"), maxPageSize);
     const [after, before] = [args.get("after")!, args.get("before")!];
     const [hasAfter, hasBefore] = [after.kind === "leaf", before.kind === "leaf"];
-    if ((first !== null && hasBefore) || (last !== null && hasAfter)) throw new NotCompiled("argument", "cursor");
-
     const row = aliasOf(table);
     const page: PageQuery = {
       table,
-      order: orderOf(source, field, args, this.#values),
+      order: orderOf(source, field, args, this.values),
       isOrderRequested: isOrderRequested(field, args),
       row,
       conditions: rowConditions(source, field, args, row),
-      cursor: hasAfter ? after : hasBefore ? before : null,
+      after: hasAfter ? after : null,
+      before: hasBefore ? before : null,
       isReverse: last !== null,
       size: (first ?? last)!,
-      hasAfter,
-      hasBefore,
     };
     return yield* this.#eachOf(page.size, () => this.#page(page, objectTypeOf(field.type), selectionsOf(nodes)));
   }
@@ -321,13 +329,17 @@ export class OperationCompiler {
    * `pageInfo`.
    */
   *#page(page: PageQuery, type: GraphQLObjectType, selections: readonly SelectionSetNode[]): Stepwise<SQL> {
-    const { table, row, conditions, cursor, isReverse, size } = page;
+    const { table, row, conditions, after, before, isReverse, size } = page;
+    const hasCursor = after !== null || before !== null;
     const parts = new PageParts(page);
     const { rows, read } = parts;
-    // A page that only counts has no order unless one is requested: it would read columns that the role may perhaps not select.
-    const isPageRead = cursor !== null || page.isOrderRequested || !this.#selections.hasOnly(type, selections, isCount);
+    // An empty page reads nothing. One that only counts has no order unless one is requested: it would read columns that the role may perhaps not select.
+    const isPageRead =
+      size > 0 && (hasCursor || page.isOrderRequested || !this.selections.hasOnly(type, selections, isCount));
     let countsRead = false;
-    const object = yield* this.#objectOf(type, selections, function* (field, nodes) {
+    const object = yield* this.objectOf(type, selections, function* (field, nodes) {
+      const leftOut = this.completion?.errorOf(nodes[0]!);
+      if (leftOut) return leftOut;
       const source = sourceOf(field);
       if (source?.kind === "aggregates") return yield* this.#aggregates(page, source, field, nodes);
       switch (partOf(type, field)) {
@@ -337,7 +349,7 @@ export class OperationCompiler {
           return yield* this.#pageInfo(parts, objectTypeOf(field.type), selectionsOf(nodes));
         case "totalCount": {
           const count = sql`(${selectRows(rowsOf(table, row, conditions), sql`pg_catalog.count(*)::pg_catalog.text`)})`;
-          if (cursor || size === 0 || !isPageRead) return count;
+          if (hasCursor || !isPageRead) return count;
           countsRead = true;
           // A page that is not full has all rows.
           return sql`case when ${rows}."count" < ${wholeNumber(size)} then ${rows}."count"::pg_catalog.text else ${count} end`;
@@ -346,15 +358,19 @@ export class OperationCompiler {
           throw new NotCompiled("field", `${type.name}.${field.name}`);
       }
     });
+    const order = orderExpressionsOf(row, table, page.order);
     if (!isPageRead) return object;
     // If no part of the page is selected, this still checks its arguments and privileges.
     if (parts.columns.length === 0) parts.column(textLiteral(""));
     if (parts.arrays.length === 0) parts.arrayOf(textLiteral(""));
-    const order = orderExpressionsOf(row, table, page.order);
     const query: RowsSelect = {
       row,
       from: table.from as SQL,
-      conditions: [...conditions, ...(cursor ? [beyondCursor(table, page.order, row, cursor, isReverse)] : [])],
+      conditions: [
+        ...conditions,
+        ...(after ? [beyondCursor(table, page.order, row, after, "after")] : []),
+        ...(before ? [beyondCursor(table, page.order, row, before, "before")] : []),
+      ],
       order: isReverse ? order.map(reversed) : order,
       limit: parts.looksAhead ? size + 1 : size,
       offset: 0,
@@ -378,16 +394,18 @@ export class OperationCompiler {
   ): Stepwise<SQL> {
     const groups = this.#groups;
     this.#groups = [];
-    const item = yield* this.#item(itemTypeOf(field.type), nodes, row);
-    const query = { ...rowsOf(table, row, conditions), groups: this.#groups, limit: maxPageSize };
-    this.#groups = groups;
-    return jsonArrayOf(query, item);
+    try {
+      const item = yield* this.item(itemTypeOf(field.type), nodes, row);
+      return jsonArrayOf({ ...rowsOf(table, row, conditions), groups: this.#groups, limit: maxPageSize }, item);
+    } finally {
+      this.#groups = groups;
+    }
   }
 
   #aggregate({ value, isGroup, codec }: Source<"aggregate">, field: Field, row: SQL): SQL {
     const aggregate = value(row);
     if (isGroup) this.#groups.push(aggregate);
-    return this.#leaf(aggregate, { codec }, field);
+    return this.leaf(aggregate, { codec }, field);
   }
 
   /** The edge of each row, made of columns of the page. */
@@ -397,15 +415,15 @@ export class OperationCompiler {
     type: GraphQLObjectType,
     selections: readonly SelectionSetNode[],
   ): Stepwise<SQL> {
-    return yield* this.#objectOf(type, selections, function* (field, nodes) {
+    return yield* this.objectOf(type, selections, function* (field, nodes) {
       const source = sourceOf(field);
       if (source?.kind === "search result") {
-        const value = searchResultSql(source, field, nodes[0]!, this.#values, row);
-        return parts.column(this.#leaf(value, source, field));
+        const value = searchResultSql(source, field, nodes[0]!, this.values, row);
+        return parts.column(this.leaf(value, source, field));
       }
       switch (partOf(type, field)) {
         case "node":
-          return parts.column(orNull(yield* this.#tableItem(table, field.type, nodes, row), field.type));
+          return parts.column(this.orNull(yield* this.tableItem(table, field.type, nodes, row), field.type));
         case "cursor":
           return parts.cursor();
         default:
@@ -415,7 +433,7 @@ export class OperationCompiler {
   }
 
   #pageInfo(parts: PageParts, type: GraphQLObjectType, selections: readonly SelectionSetNode[]): Stepwise<SQL> {
-    return this.#objectOf(type, selections, (field) => {
+    return this.objectOf(type, selections, (field) => {
       const value = parts.info(partOf(type, field));
       if (value === null) throw new NotCompiled("field", `${type.name}.${field.name}`);
       return value;
@@ -424,49 +442,70 @@ export class OperationCompiler {
 
   *#call(source: Source<"call">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): Stepwise<SQL> {
     const { resource, maxPageSize, args, ofRow } = source;
-    const given = this.#values.argumentsOf(field, nodes[0]!, isOneOf(args));
+    const given = this.values.argumentsOf(field, nodes[0]!, isOneOf(args));
     const called = callSql(resource, args, given, ofRow ? parent : null);
-    if (!resource.codec.attributes && resource.isUnique) return this.#leaf(called, resource, field);
+    if (!resource.codec.attributes && resource.isUnique)
+      return yield* this.valueOfCall(called, resource, field.type, nodes);
     return yield* this.#result(resource, called, maxPageSize, field, nodes);
   }
 
   /** A statement before this one calls the function; this one sees its changes. */
-  *#mutation({ resource, args }: Source<"mutation">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
+  *#mutation(
+    { resource, args, countsSignUp }: Source<"mutation">,
+    field: Field,
+    nodes: readonly FieldNode[],
+  ): Stepwise<SQL> {
     const isKnown = isOneOf([...args, { argument: "input" }]);
-    const given = this.#values.argumentsOf(field, nodes[0]!, isKnown);
+    const given = this.values.argumentsOf(field, nodes[0]!, isKnown);
     const input = given.get("input");
     const values = new Map(given);
     if (input?.kind === "object") for (const [name, value] of input.fields) if (name !== "id") values.set(name, value);
-    this.call = keepResult(callSql(resource, args, values, null));
+    const called = callSql(resource, args, values, null);
+    this.countsSignUp = countsSignUp;
+    this.callsFunction = true;
+    if (!fitsInSetting(resource)) return yield* this.#resultOfCall(resource, called, field, nodes);
+    this.call = keepResult(called);
     this.failureText = failureTextOf(resource);
     const row = sql.identifier(Symbol(resource.name));
     const rows = resultRows(resource);
     if (resource.codec.attributes || !resource.isUnique) return yield* this.#result(resource, rows, null, field, nodes);
-    const text = this.#leaf(sql`${row}.v`, resource, field);
-    return orNull(sql`(select ${text} from ${rows} as ${row}(v))`, field.type);
+    const text = yield* this.value(sql`${row}.v`, { codec: resource.codec, table: null }, field.type, nodes);
+    return this.orNull(sql`(select ${text} from ${rows} as ${row}(v))`, field.type);
+  }
+
+  /** The result of a function that one statement calls and reads. */
+  *#resultOfCall(resource: SchemaResource, called: SQL, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
+    const row = sql.identifier(Symbol(resource.name));
+    if (resource.codec === TYPES.void) return sql`(select 'true' from ${called} as ${row})`;
+    if (resource.codec.attributes || !resource.isUnique)
+      return yield* this.#result(resource, called, null, field, nodes);
+    const text = yield* this.value(sql`${row}.v`, { codec: resource.codec, table: null }, field.type, nodes);
+    return this.orNull(sql`(select ${text} from ${called} as ${row}(v))`, field.type);
   }
 
   *#write(source: Source<"write">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
-    const values = this.#values.argumentsOf(field, nodes[0]!, isOneOf([...source.key, { argument: "input" }]));
+    const values = this.values.argumentsOf(field, nodes[0]!, isOneOf([...source.key, { argument: "input" }]));
     const { write, value } = yield* compileRowWrite({
       source,
       field,
       values,
-      schema: this.#selections.schema,
+      schema: this.selections.schema,
       selected: () => {
         const type = objectTypeOf(field.type);
-        return { type, fields: this.#selections.fieldsOf(type, selectionsOf(nodes)).values() };
+        const fields = [...this.selections.fieldsOf(type, selectionsOf(nodes)).values()];
+        return { type, fields: fields.filter(([node]) => !this.completion?.errorOf(node!)) };
       },
-      item: (row) => this.#item(field.type, nodes, row),
+      item: (row) => this.item(field.type, nodes, row),
     });
     this.write = write;
+    this.countsSignUp = source.countsSignUp;
     return value;
   }
 
   *#rowsWrite(source: Source<"rows write">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
-    const values = this.#values.argumentsOf(field, nodes[0]!, ({ name }) => source.args.includes(name));
-    const item = (row: SQL) => this.#tableItem(source.table, itemTypeOf(field.type), nodes, row);
-    const { write, value } = yield* compileRowsWrite({ source, field, values, schema: this.#selections.schema, item });
+    const values = this.values.argumentsOf(field, nodes[0]!, ({ name }) => source.args.includes(name));
+    const item = (row: SQL) => this.tableItem(source.table, itemTypeOf(field.type), nodes, row);
+    const { write, value } = yield* compileRowsWrite({ source, field, values, schema: this.selections.schema, item });
     this.write = write;
     return value;
   }
@@ -484,13 +523,33 @@ export class OperationCompiler {
     const alias = isRow ? row : sql`${row}(v)`;
     const query = { row: alias, from, conditions: [], order: [], limit: resource.isUnique ? null : limit, offset: 0 };
     if (resource.isUnique) {
-      const present = { ...query, conditions: [presence(resource, row)] };
-      return orNull(sql`(${selectRows(present, yield* this.#item(field.type, nodes, row))})`, field.type);
+      // A field that is not null has the row even if all its columns are null.
+      const present = isNonNullType(field.type) ? query : { ...query, conditions: [presence(resource, row)] };
+      return this.orNull(sql`(${selectRows(present, yield* this.item(field.type, nodes, row))})`, field.type);
     }
     const type = itemTypeOf(field.type);
-    if (!isRow) return jsonArrayOf(query, this.#leaf(sql`${row}.v`, resource, { type }));
-    const fields = yield* this.#eachOf(limit, () => this.#item(type, nodes, row));
+    if (!isRow) {
+      const value = { codec: resource.codec, table: null };
+      return jsonArrayOf(query, yield* this.value(sql`${row}.v`, value, type, nodes));
+    }
+    const fields = yield* this.#eachOf(limit, () => this.item(type, nodes, row));
     const item = sql`case when ${presence(resource, row)} then ${fields} end`;
-    return jsonArrayOf(query, orNull(item, type));
+    return jsonArrayOf(query, this.orNull(item, type));
   }
+}
+
+function isValueCall(source: FieldSource): boolean {
+  return source.kind === "call" && source.resource.isUnique && !source.resource.codec.attributes;
+}
+
+/** True for a field of a connection that is about more rows than those of the page. */
+function isOfAllRows(source: FieldSource): boolean {
+  return source.kind === "aggregates" || (source.kind === "page" && source.part === "totalCount");
+}
+
+function columnValue({ column, via }: Source<"column">, row: SQL): SQL {
+  const name = sql.identifier(column);
+  if (!via) return sql`${row}.${name}`;
+  const other = aliasOf(tableOf(via));
+  return sql`(${selectRows(rowsOf(tableOf(via), other, joinPairs(via, row, other)), sql`${other}.${name}`)})`;
 }

@@ -29,14 +29,16 @@ import {
   argumentValue,
   bindParameters,
   type CoercedVariables,
+  EVENT_KEYS,
+  type EventKeys,
   OperationValues,
   presenceOf,
 } from "./operation-values.ts";
 import { SelectionReader } from "./selection-reader.ts";
 
 /** A step of a compiled operation with the values of one request. */
-export type BoundStep = {
-  readonly step: CompiledStep;
+export type BoundStep<Step = CompiledStep> = {
+  readonly step: Step;
   readonly statement: Statement;
   readonly before: Statement | undefined;
   /** The rows that are written before. */
@@ -46,6 +48,8 @@ export type BoundStep = {
 export type BoundOperation = {
   readonly plan: OperationPlan;
   readonly steps: readonly BoundStep[];
+  /** The statements for the row of an event. */
+  forEvent(keys: EventKeys): BoundOperation;
   /** The rows that the result of a query shows, if the query runs as compiled. */
   shownRows(catalog: Catalog): readonly ShownRows[];
 };
@@ -53,21 +57,21 @@ export type BoundOperation = {
 /** A compiled operation, shared by requests with the same combination of variables. */
 class OperationPlan {
   readonly compiled: CompiledOperation;
-  #requestsForGrafast = 0;
+  #requestsByField = 0;
 
   constructor(compiled: CompiledOperation) {
     this.compiled = compiled;
   }
 
-  /** The statement has exceeded a limit that holds for each field of the operation: Grafast runs the next requests at once. */
+  /** The statement has exceeded a limit that holds for each field of the operation: the next requests run field by field at once. */
   noteExceededLimit(): void {
-    this.#requestsForGrafast = REQUESTS_AFTER_LIMIT;
+    this.#requestsByField = REQUESTS_AFTER_LIMIT;
   }
 
-  /** Throws NotCompiled when Grafast runs this request. */
+  /** Throws NotCompiled when this request runs field by field. */
   checkLimit(): void {
-    if (this.#requestsForGrafast === 0) return;
-    this.#requestsForGrafast--;
+    if (this.#requestsByField === 0) return;
+    this.#requestsByField--;
     throw new NotCompiled("limit", "The statement for all fields has exceeded a limit.");
   }
 }
@@ -104,7 +108,7 @@ export class OperationPlans {
   }
 
   /**
-   * Throws NotCompiled when Grafast must run the operation, which also explains values that are not acceptable. Where Grafast may not,
+   * Throws NotCompiled when the fields must run by themselves, which also assigns errors of values to them. Where they may not,
    * the statement is tried even if it has exceeded a limit.
    */
   *bind(inputs: CoercedVariables, mayPlan: boolean): Stepwise<BoundOperation> {
@@ -113,16 +117,24 @@ export class OperationPlans {
     if (plan instanceof NotCompiled) throw plan;
     if (mayPlan) plan.checkLimit();
     try {
-      const steps = plan.compiled.map((step) => bindStep(step, variables));
-      return { plan, steps, shownRows: (catalog) => this.#shownRows(variables, catalog) };
+      return this.#bound(plan, variables);
     } catch (error) {
       throw asNotCompiled(error);
     }
   }
 
+  #bound(plan: OperationPlan, variables: CoercedVariables): BoundOperation {
+    return {
+      plan,
+      steps: plan.compiled.map((step) => bindStep(step, variables)),
+      forEvent: (keys) => this.#bound(plan, { ...variables, [EVENT_KEYS]: keys }),
+      shownRows: (catalog) => this.#shownRows(variables, catalog),
+    };
+  }
+
   #shownRows(variables: CoercedVariables, catalog: Catalog): readonly ShownRows[] {
     const { schema, document, operation } = this.#options;
-    const values = new OperationValues(variables, new Set());
+    const values = new OperationValues(schema, variables, new Set());
     const reader = new SelectionReader(schema, document, values);
     const selected = { type: schema.getQueryType()!, selections: [operation.selectionSet] };
     const read: SelectionValues = {
@@ -192,7 +204,10 @@ function isCoerced(value: unknown, type: GraphQLInputType): boolean {
   return typeof value === PLAIN_VALUES.get(scalar);
 }
 
-function bindStep(step: CompiledStep, variables: CoercedVariables): BoundStep {
+export function bindStep<Step extends Omit<CompiledStep, "document">>(
+  step: Step,
+  variables: CoercedVariables,
+): BoundStep<Step> {
   const { before, write } = step;
   return {
     step,
@@ -206,7 +221,7 @@ function bindStatement({ text, parameters }: CompiledStatement, variables: Coerc
   return { text, values: bindParameters(parameters, variables) };
 }
 
-/** Values that a codec or a page refuses are explained by Grafast, and so is what the compiler did not expect. */
+/** A value that a codec or a page refuses is an error of the field, which is found out field by field. */
 function asNotCompiled(error: unknown): NotCompiled {
   if (error instanceof NotCompiled) return error;
   const message = error instanceof GraphQLError || error instanceof Error ? error.message : String(error);

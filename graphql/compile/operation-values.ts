@@ -1,23 +1,23 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import { bakedInputRuntime } from "grafast";
 import {
   type DirectiveNode,
   type FieldNode,
   type GraphQLArgument,
   type GraphQLField,
   type GraphQLInputType,
+  type GraphQLSchema,
   getNamedType,
   getNullableType,
   isInputObjectType,
-  isLeafType,
   isListType,
   Kind,
   type ValueNode,
   valueFromAST,
 } from "grafast/graphql";
-import { type Codec, isNestedValue, takesExactNumbers } from "#plugins";
+import { type Codec, isNestedValue } from "#plugins";
 import type { ParameterValue } from "#postgres/statement";
 import { isJsonObject } from "#runtime/json";
-import { NotCompiled } from "./not-compiled.ts";
 import { toPgText } from "./text-values.ts";
 
 /** Variables after coercion to their types. */
@@ -30,12 +30,25 @@ export type InputValue =
   | { readonly kind: "absent" | "null" }
   /** Read from the variables of each request; a literal is the same for all. Related rows to insert are one value. */
   | { readonly kind: "leaf"; readonly read: LeafReader }
-  | { readonly kind: "object"; readonly fields: ReadonlyMap<string, InputValue> }
+  | { readonly kind: "object"; readonly fields: ReadonlyMap<string, InputValue>; readonly bake: Bake }
   /** A list of input objects; a list of scalars is a leaf. */
-  | { readonly kind: "list"; readonly items: readonly InputValue[] };
+  | { readonly kind: "list"; readonly items: readonly InputValue[]; readonly bake: Bake };
+
+/** Converts the value of an input to that of a codec: the fields of a composite type become its attributes. */
+type Bake = (value: unknown) => unknown;
 
 export const ABSENT: InputValue = { kind: "absent" };
 const NULL: InputValue = { kind: "null" };
+
+/** The name under which the variables hold the keys of an event; it is none of GraphQL. */
+export const EVENT_KEYS = "event:keys";
+
+/** The columns that identify the row of an event, in Postgres's text format. */
+export type EventKeys = Readonly<Record<string, string | null>>;
+
+export function eventKeysOf(variables: CoercedVariables): EventKeys {
+  return (variables[EVENT_KEYS] ?? {}) as EventKeys;
+}
 
 /** A parameter of a compiled statement. */
 export type Parameter = (variables: CoercedVariables) => ParameterValue;
@@ -48,8 +61,11 @@ export class OperationValues {
   readonly #variables: CoercedVariables;
   readonly #fixed: Set<string>;
 
+  readonly #schema: GraphQLSchema;
+
   /** `fixed` collects the names of variables whose values are in the text. */
-  constructor(variables: CoercedVariables, fixed: Set<string>) {
+  constructor(schema: GraphQLSchema, variables: CoercedVariables, fixed: Set<string>) {
+    this.#schema = schema;
     this.#variables = variables;
     this.#fixed = fixed;
   }
@@ -57,15 +73,14 @@ export class OperationValues {
   /** True if `@skip` or `@include` excludes the selection. */
   isExcluded(directives: readonly DirectiveNode[] = []): boolean {
     return directives.some(({ name, arguments: args = [] }) => {
-      if (name.value !== "skip" && name.value !== "include") throw new NotCompiled("directive", name.value);
+      if (name.value !== "skip" && name.value !== "include") return false;
       const condition = args.find(({ name: argument }) => argument.value === "if")!.value;
       return this.#booleanOf(condition) === (name.value === "skip");
     });
   }
 
   #booleanOf(node: ValueNode): unknown {
-    if (node.kind === Kind.BOOLEAN) return node.value;
-    if (node.kind !== Kind.VARIABLE) throw new NotCompiled("argument", node.kind);
+    if (node.kind !== Kind.VARIABLE) return node.kind === Kind.BOOLEAN && node.value;
     this.#fixed.add(node.name.value);
     return this.#variables[node.name.value];
   }
@@ -82,7 +97,7 @@ export class OperationValues {
         const { name, type, defaultValue } = argument;
         const value = this.#read(type, nodes.get(name), defaultValue);
         const isGiven = value.kind !== "absent" && value.kind !== "null";
-        if (isGiven && !isKnown(argument)) throw new NotCompiled("argument", name);
+        if (isGiven && !isKnown(argument)) throw new TypeError(`The argument ${name} has no meaning in SQL`);
         return [name, value];
       }),
     );
@@ -108,39 +123,68 @@ export class OperationValues {
   }
 
   #read(type: GraphQLInputType, node: ValueNode | undefined, defaultValue: unknown): InputValue {
-    if (node === undefined) return defaultValue === undefined ? ABSENT : fixedValue(type, defaultValue);
+    if (node === undefined) return defaultValue === undefined ? ABSENT : this.#fixedValue(type, defaultValue);
     const itemType = itemObjectTypeOf(type);
     if (itemType && (node.kind === Kind.LIST || node.kind === Kind.OBJECT)) {
       const items = node.kind === Kind.LIST ? node.values : [node];
-      return { kind: "list", items: items.map((item) => this.#read(itemType, item, undefined)) };
+      return {
+        kind: "list",
+        items: items.map((item) => this.#read(itemType, item, undefined)),
+        bake: this.#baking(type),
+      };
     }
-    switch (node.kind) {
-      case Kind.NULL:
-        return NULL;
-      case Kind.VARIABLE: {
-        const name = node.name.value;
-        if (this.#variables[name] === undefined && defaultValue !== undefined) return fixedValue(type, defaultValue);
-        return valueAt(type, this.#variables[name], (variables) => variables[name]);
-      }
-      case Kind.OBJECT: {
-        const object = getNullableType(type);
-        if (!isInputObjectType(object)) throw new NotCompiled("argument", String(type));
-        const nodes = new Map(node.fields.map(({ name, value }) => [name.value, value]));
-        const fields = Object.values(object.getFields()).map(
-          (field) => [field.name, this.#read(field.type, nodes.get(field.name), field.defaultValue)] as const,
-        );
-        return { kind: "object", fields: new Map(fields) };
-      }
-      default: {
-        // Grafast builds the values of lists and of JSON by rules of its own.
-        const isJson = takesExactNumbers(getNamedType(type));
-        if (node.kind === Kind.LIST && (isJson || variablesIn(node).length > 0))
-          throw new NotCompiled("argument", String(type));
-        const value = valueFromAST(node, type);
-        if (value === undefined) throw new NotCompiled("argument", String(type));
-        return fixedValue(type, value);
-      }
+    if (node.kind === Kind.NULL) return NULL;
+    if (node.kind === Kind.VARIABLE) {
+      const name = node.name.value;
+      if (this.#variables[name] === undefined && defaultValue !== undefined)
+        return this.#fixedValue(type, defaultValue);
+      return this.#valueAt(type, this.#variables[name], (variables) => variables[name]);
     }
+    const object = getNullableType(type);
+    if (node.kind === Kind.OBJECT && isInputObjectType(object)) {
+      const nodes = new Map(node.fields.map(({ name, value }) => [name.value, value]));
+      const fields = Object.values(object.getFields()).map(
+        (field) => [field.name, this.#read(field.type, nodes.get(field.name), field.defaultValue)] as const,
+      );
+      return { kind: "object", fields: new Map(fields), bake: this.#baking(type) };
+    }
+    if (variablesIn(node).length > 0)
+      return { kind: "leaf", read: (variables) => valueFromAST(node, type, variables as Record<string, unknown>) };
+    return this.#fixedValue(type, valueFromAST(node, type));
+  }
+
+  #baking(type: GraphQLInputType): Bake {
+    return (value) => bakedInputRuntime(this.#schema, type, value);
+  }
+
+  #fixedValue(type: GraphQLInputType, value: unknown): InputValue {
+    return this.#valueAt(type, value, () => value);
+  }
+
+  #valueAt(type: GraphQLInputType, value: unknown, read: LeafReader): InputValue {
+    if (value === undefined) return ABSENT;
+    if (value === null) return NULL;
+    if (isNestedValue(type)) return { kind: "leaf", read };
+    const itemType = itemObjectTypeOf(type);
+    if (itemType) {
+      const items = (value as readonly unknown[]).map((item, index) =>
+        this.#valueAt(itemType, item, (variables) => (read(variables) as readonly unknown[])[index]),
+      );
+      return { kind: "list", items, bake: this.#baking(type) };
+    }
+    const named = getNullableType(type);
+    if (!isInputObjectType(named)) return { kind: "leaf", read };
+    const members = value as Readonly<Record<string, unknown>>;
+    const fields = Object.values(named.getFields()).map(
+      ({ name, type: fieldType }) =>
+        [
+          name,
+          Object.hasOwn(members, name)
+            ? this.#valueAt(fieldType, members[name], (variables) => (read(variables) as typeof members)[name])
+            : ABSENT,
+        ] as const,
+    );
+    return { kind: "object", fields: new Map(fields), bake: this.#baking(type) };
   }
 }
 
@@ -179,39 +223,6 @@ export function argumentValue(value: InputValue, variables: CoercedVariables): u
   return mapLeaves(value, (read) => read(variables));
 }
 
-function fixedValue(type: GraphQLInputType, value: unknown): InputValue {
-  return valueAt(type, value, () => value);
-}
-
-function valueAt(type: GraphQLInputType, value: unknown, read: LeafReader): InputValue {
-  if (value === undefined) return ABSENT;
-  if (value === null) return NULL;
-  if (isNestedValue(type)) return { kind: "leaf", read };
-  const itemType = itemObjectTypeOf(type);
-  if (itemType) {
-    const items = (value as readonly unknown[]).map((item, index) =>
-      valueAt(itemType, item, (variables) => (read(variables) as readonly unknown[])[index]),
-    );
-    return { kind: "list", items };
-  }
-  const named = getNullableType(type);
-  if (!isInputObjectType(named)) {
-    if (!isLeafType(getNamedType(type))) throw new NotCompiled("argument", String(type));
-    return { kind: "leaf", read };
-  }
-  const members = value as Readonly<Record<string, unknown>>;
-  const fields = Object.values(named.getFields()).map(
-    ({ name, type: fieldType }) =>
-      [
-        name,
-        Object.hasOwn(members, name)
-          ? valueAt(fieldType, members[name], (variables) => (read(variables) as typeof members)[name])
-          : ABSENT,
-      ] as const,
-  );
-  return { kind: "object", fields: new Map(fields) };
-}
-
 /** Describes which values are given, null and absent, and how many items a list of objects has: statements differ in that. */
 export function presenceOf(value: unknown, type: GraphQLInputType): string {
   if (value === undefined) return "-";
@@ -233,7 +244,8 @@ export function parameterSql(
   codec: Codec,
   toValue: (value: unknown) => unknown = (same) => same,
 ): SQL {
-  if (value.kind === "object" || value.kind === "list") throw new NotCompiled("argument", codec.name);
+  if (value.kind === "object" || value.kind === "list")
+    return leafSql((variables) => value.bake(argumentValue(value, variables)), codec, toValue);
   return leafSql(value.kind === "leaf" ? value.read : () => null, codec, toValue);
 }
 

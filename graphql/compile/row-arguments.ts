@@ -10,8 +10,9 @@ import {
   type RowOrder,
   rowFilterOf,
 } from "#plugins";
-import { NotCompiled } from "./not-compiled.ts";
+import { isJsonObject } from "#runtime/json";
 import {
+  type CoercedVariables,
   type InputValue,
   type LeafReader,
   leafSql,
@@ -94,10 +95,16 @@ class BoundLeaf {
 
 const bindLeaf: BindValue = (value, codec) => {
   if (value === null) return sql`null::${codec.sqlType}`;
-  // A range or a composite value is an object.
-  if (!(value instanceof BoundLeaf)) throw new NotCompiled("argument", codec.name);
-  return leafSql(value.read, codec);
+  return leafSql((variables) => withValues(value, variables), codec);
 };
+
+/** A range or a composite value is an object, whose leaves are bound. */
+function withValues(value: unknown, variables: CoercedVariables): unknown {
+  if (value instanceof BoundLeaf) return value.read(variables);
+  if (Array.isArray(value)) return value.map((item) => withValues(item, variables));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withValues(member, variables)]));
+}
 
 /** The SQL of the result that a search has for a row, such as its rank. */
 export function searchResultSql(

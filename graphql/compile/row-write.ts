@@ -11,17 +11,22 @@ import {
 } from "grafast/graphql";
 import {
   type Codec,
+  emptyInputError,
   type FieldSource,
   hasNestedFields,
+  invalidIdError,
   isIdCodec,
   isInsertedRow,
   isWrittenRow,
   keepRow,
   keptRow,
+  keptRows,
+  type PgRelation,
   type PgTable,
   type RowsWrite,
   readRowInput,
   sourceOf,
+  wholeRow,
   writtenColumnOf,
   writtenKeys,
 } from "#plugins";
@@ -90,12 +95,15 @@ export function* compileRowWrite(options: RowWriteOptions): Stepwise<CompiledWri
   const statementOf = (data: SQL) => sql`${statement} returning ${data}`;
   const write: RowWrite = { before: null, statementOf, rows: null, noRowError };
   if (getNullableType(field.type) === GraphQLBoolean) return { write, value: textLiteral("true") };
-  const { columns, readsTables } = columnsOf(table, selected());
+  // A view with rules may not return the row.
+  if (mayBeNullRow(table)) throw new NotCompiled("mutation", table.name);
+  const { columns, readsTables, callsFunctions } = neededOf(selected());
   if (!readsTables) return { write, value: yield* item(target) };
   const row = aliasOf(table);
   const kept = columns.map((name) => ({ name, codec: codecOf(table, name) }));
-  const read = (data: SQL) => sql`select ${data} from ${keptRow(kept)} as ${row}`;
-  const texts = columns.map((name) => sql`${target}.${sql.identifier(name)}`);
+  const rows = callsFunctions ? keptRows(table) : keptRow(kept);
+  const texts = callsFunctions ? [wholeRow(target)] : columns.map((name) => sql`${target}.${sql.identifier(name)}`);
+  const read = (data: SQL) => sql`select ${data} from ${rows} as ${row}`;
   return {
     write: { before: keepRow(statement, texts), statementOf: read, rows: null, noRowError },
     value: yield* item(row),
@@ -113,7 +121,10 @@ function* compileNestedInsert({ source, field, values, schema, item }: RowWriteO
     const value = argumentValue(input, variables);
     return { kind: "nested insert", row: readRowInput(schema, type, table, value as object) };
   };
-  return { write: { before: null, statementOf, rows, noRowError: source.noRowError }, value: yield* item(row) };
+  return {
+    write: { before: null, statementOf, rows, noRowError: source.noRowError },
+    value: yield* item(row),
+  };
 }
 
 type RowsWriteOptions = Pick<RowWriteOptions, "field" | "values" | "schema"> & {
@@ -147,36 +158,53 @@ function inputOf({ args }: Field): GraphQLArgument {
   return args.find(({ name }) => name === "input")!;
 }
 
-/** The columns of the row that the fields need. Grafast evaluates computed columns while it writes, before triggers have run. */
-function columnsOf(
-  table: PgTable,
-  { type, fields }: ReturnType<RowWriteOptions["selected"]>,
-): { readonly columns: readonly string[]; readonly readsTables: boolean } {
-  if (mayBeNullRow(table)) throw new NotCompiled("mutation", type.name);
+type NeededValues = {
+  readonly columns: readonly string[];
+  /** True if the fields read other rows, which is done after the write. */
+  readonly readsTables: boolean;
+  /** True if functions take the row. */
+  readonly callsFunctions: boolean;
+};
+
+/** Finds the parts of the row that the fields need. */
+function neededOf({ type, fields }: ReturnType<RowWriteOptions["selected"]>): NeededValues {
   const columns = new Set<string>();
-  let readsTables = false;
+  let [readsTables, callsFunctions] = [false, false];
   for (const [node] of fields) {
-    const name = node!.name.value;
-    if (name.startsWith("__")) continue;
-    const source = sourceOf(type.getFields()[name]!);
-    if (source?.kind === "column" && isLeafColumn(source)) {
-      columns.add(source.column);
-      continue;
-    }
-    if (source?.kind === "own value") {
-      columns.add(source.key);
-      continue;
-    }
-    const relation = source?.kind === "related row" ? source.path[0] : source?.kind === "rows" ? source.relation : null;
-    if (!relation) throw new NotCompiled("mutation", `${type.name}.${name}`);
-    readsTables = true;
-    for (const column of relation.localAttributes) columns.add(column);
+    const field = type.getFields()[node!.name.value];
+    const source = field && sourceOf(field);
+    if (!source) continue;
+    if (readsOtherRows(source)) readsTables = true;
+    if (source.kind === "call") callsFunctions = true;
+    if (source.kind === "column" && !source.via) columns.add(source.column);
+    if (source.kind === "own value") columns.add(source.key);
+    for (const column of relationOf(source)?.localAttributes ?? []) columns.add(column);
   }
-  return { columns: [...columns], readsTables };
+  return { columns: [...columns], readsTables, callsFunctions };
 }
 
-function isLeafColumn({ codec, table }: Extract<FieldSource, { readonly kind: "column" }>): boolean {
-  return table === null && !codec.attributes && !codec.arrayOfCodec?.attributes;
+/** True for a field of a row whose value is not part of it. */
+export function readsOtherRows(source: FieldSource): boolean {
+  return source.kind === "call" || relationOf(source) !== null || (source.kind === "column" && isRowColumn(source));
+}
+
+function relationOf(source: FieldSource): PgRelation | null {
+  switch (source.kind) {
+    case "column":
+      return source.via;
+    case "related row":
+      return source.path[0]!;
+    case "rows":
+      return source.relation;
+    default:
+      return null;
+  }
+}
+
+/** True if the column has rows of a table, which have relations. */
+function isRowColumn({ codec }: Extract<FieldSource, { readonly kind: "column" }>): boolean {
+  const { attributes, extensions } = codec.arrayOfCodec ?? codec;
+  return Boolean(attributes) && extensions?.isTableLike !== false;
 }
 
 /** The statement without `returning`. */
@@ -192,7 +220,7 @@ function writeSql({ table, verb, key }: WriteSource, field: Field, values: Value
   const conditions = keyConditions(table, key, values, row);
   const where = sql.join(conditions, " and ");
   if (verb === "delete") return sql`delete from ${from} as ${row} where ${where}`;
-  if (inputs.length === 0) throw new NotCompiled("argument", "The input is empty.");
+  if (inputs.length === 0) throw emptyInputError();
   const assignments = inputs.map(({ value }, index) => sql`${columns[index]!} = ${value}`);
   return sql`update ${from} as ${row} set ${sql.join(assignments, ", ")} where ${where}`;
 }
@@ -213,7 +241,7 @@ function inputColumns(table: PgTable, field: Field, values: Values): { column: s
 }
 
 function validIdOf(value: unknown, codec: Codec): unknown {
-  if (isIdCodec(codec) && codec.toPg(value) === null) throw new NotCompiled("argument", "It is not a valid id.");
+  if (isIdCodec(codec) && codec.toPg(value) === null) throw invalidIdError(value);
   return value;
 }
 

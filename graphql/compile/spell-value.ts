@@ -94,7 +94,7 @@ function spellAddress(address: SQL): SQL {
 }
 
 /** Casts the value to text as core's queries do. */
-function castToText(value: SQL, { castFromPg }: Codec): SQL {
+export function castToText(value: SQL, { castFromPg }: Codec): SQL {
   return sql`${castFromPg ? castFromPg(value) : value}::pg_catalog.text`;
 }
 

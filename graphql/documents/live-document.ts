@@ -29,7 +29,7 @@ export function toLiveDocument(
   const type = schema.getSubscriptionType();
   if (operation.operation !== OperationTypeNode.SUBSCRIPTION || !type) return null;
   // Conditions at the root do not depend on variables.
-  const reader = new SelectionReader(schema, document, new OperationValues({}, new Set()));
+  const reader = new SelectionReader(schema, document, new OperationValues(schema, {}, new Set()));
   const [[key, nodes]] = [...reader.fieldsOf(type, [operation.selectionSet])] as readonly SelectedField[] as [
     SelectedField,
   ];

@@ -49,13 +49,13 @@ export class OperationMemory {
 
   /** Takes the memory that the response for these rows will need; throws if that is too much, and waits before a large response is built. */
   admit(rows: readonly ResultRow[]): Promise<void> | void {
-    const { kind, amplification } = this.#options;
-    if (kind === "subscription") this.release();
+    const { amplification } = this.#options;
     return this.admitBytes(estimateResponseBytes(rows, amplification()));
   }
 
   admitBytes(bytes: number): Promise<void> | void {
     const { kind, commitsBeforeResponse, waitForSlot } = this.#options;
+    if (kind === "subscription") this.release();
     if (!this.#response.take(bytes)) {
       const refusal = commitsBeforeResponse ? changedButResponseTooLarge() : this.#response.refusal();
       this.release();

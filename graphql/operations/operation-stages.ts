@@ -1,6 +1,4 @@
-import { callerKey } from "#accounts/identity";
 import { ResponseBudget } from "#postgres/database";
-import { runLongWork, runToCompletion, type Stepwise } from "#runtime/concurrency";
 import { GraphqlRefusal } from "../documents/documents.ts";
 import { UndecidedOperation } from "../schemas/early-schema.ts";
 import type { ServedSchema } from "../schemas/role-schemas.ts";
@@ -17,6 +15,7 @@ import { plan } from "./plan.ts";
 import { query } from "./query.ts";
 import { recordOperation } from "./recorded-operation.ts";
 import { run } from "./run.ts";
+import { takeSteps } from "./run-fields.ts";
 
 /** The stages of operations over HTTP and WebSocket, with what all of them share. */
 export function makeOperationStages(dependencies: OperationDependencies): OperationStages {
@@ -30,7 +29,7 @@ export function makeOperationStages(dependencies: OperationDependencies): Operat
       const { role } = requestInfo.authentication.caller;
       const isLong = isLongDocument(parameters);
       const planWith = (served: ServedSchema) =>
-        take(plan(dependencies, shared, served, parameters, requestInfo, isLong), isLong, requestInfo);
+        takeSteps(plan(dependencies, shared, served, parameters, requestInfo, isLong), { isLong, requestInfo });
       const planNow = () => {
         const served = schemaOf(role);
         return served instanceof Promise ? served.then(planWith) : planWith(served);
@@ -51,7 +50,7 @@ export function makeOperationStages(dependencies: OperationDependencies): Operat
         return soon ? soon.then(() => recover(planNow, planUpcoming)) : planUpcoming(refusal);
       });
     },
-    query: (planned) => take(query(dependencies.compilation, planned), planned.isLong, planned.requestInfo),
+    query: (planned) => takeSteps(query(dependencies.compilation, planned), planned),
     async run(planned, bound) {
       const outcome = await (planned.live
         ? openLiveQuery(dependencies, stages, planned.live, planned.requestInfo)
@@ -84,15 +83,6 @@ const SHORT_DOCUMENT_LENGTH = 1_000;
 
 function isLongDocument({ query }: OperationParameters): boolean {
   return query.length > SHORT_DOCUMENT_LENGTH;
-}
-
-function take<T>(steps: Stepwise<T>, isLong: boolean, requestInfo: OperationRequestInfo): T | Promise<T> {
-  return isLong ? runLongWork(ownerOf(requestInfo), steps, requestInfo.signal) : runToCompletion(steps);
-}
-
-/** The caller that large work is counted for. */
-function ownerOf({ authentication, address }: OperationRequestInfo): string {
-  return callerKey(authentication.caller.claims, address);
 }
 
 /** Plans and queries an operation that a protocol runs later. */

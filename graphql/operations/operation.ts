@@ -10,6 +10,7 @@ import type { StatementContext } from "#postgres/statement";
 import type { AbortLike } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import type { BoundOperation } from "../compile/operation-plans.ts";
+import type { EventKeys } from "../compile/operation-values.ts";
 import type { CheckedDocument } from "../documents/documents.ts";
 import type { OperationVariables } from "../documents/exact-numbers.ts";
 import type { IntrospectionAccess } from "../documents/introspection-access.ts";
@@ -19,7 +20,7 @@ import type { RowEventHub } from "./events.ts";
 import type { LiveResults } from "./live-results.ts";
 import type { OperationMemory } from "./operation-memory.ts";
 import type { MakeWriteRows } from "./rows-writer.ts";
-import type { OperationResult } from "./run-compiled.ts";
+import type { CompiledRunOptions, OperationResult } from "./run-compiled.ts";
 import type { SubscriptionResults } from "./subscription-delivery.ts";
 
 /** The parameters of a GraphQL request, over HTTP or WebSocket. */
@@ -80,9 +81,12 @@ export type PlannedOperation = {
   readonly requestInfo: OperationRequestInfo;
   readonly context: StatementContext;
   readonly isLong: boolean;
+  readonly countSignUp: CompiledRunOptions["countSignUp"];
+  /** The keys of the row of an event; null for what is no subscription, and before an event. */
+  readonly event: EventKeys | null;
   /** Null: it is not a live query. */
   readonly live: LiveOperation | null;
-  /** Why Grafast may not plan it, which cannot be interrupted; null if it may. */
+  /** Why its fields may not run by themselves; null if they may. */
   readonly planRefusal: GraphQLError | null;
 };
 
@@ -90,7 +94,7 @@ export type PlannedOperation = {
 export type OperationStages = {
   /** Throws a GraphqlRefusal for an operation that the client must correct. */
   plan(parameters: OperationParameters, requestInfo: OperationRequestInfo): Awaitable<PlannedOperation>;
-  /** The statements with the values of this request; null when Grafast runs the operation. */
+  /** The statements with the values of this request; null when its fields run by themselves. */
   query(planned: PlannedOperation): Awaitable<BoundOperation | null>;
   run(planned: PlannedOperation, bound: BoundOperation | null): Promise<OperationOutcome>;
 };

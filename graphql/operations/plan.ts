@@ -14,7 +14,7 @@ import { OperationMemory, type SharedBudgets } from "./operation-memory.ts";
 
 /** Document + schema → a checked operation with its variables and limits. Throws a GraphqlRefusal for what the client must correct. */
 export function* plan(
-  { introspection, contextOf, byteLimits, anonymous }: OperationDependencies,
+  { introspection, contextOf, byteLimits, anonymous, limitCreatedUsers }: OperationDependencies,
   shared: SharedBudgets,
   served: ServedSchema,
   parameters: OperationParameters,
@@ -53,8 +53,20 @@ export function* plan(
     requestInfo,
     context: contextOf(requestInfo, kind),
     isLong,
+    countSignUp: limitCreatedUsers && countOnce(() => limitCreatedUsers(caller, requestInfo.address)),
+    event: null,
     live: liveDocument && { document: liveDocument, parameters },
     planRefusal: isAnonymous ? refusalToPlan(checked.plannedFields, anonymous.maxPlannedFields) : null,
+  };
+}
+
+/** A field that runs again is the same sign-up. */
+function countOnce(count: () => Promise<void>): (key: string) => Promise<void> {
+  const counted = new Map<string, Promise<void>>();
+  return (key) => {
+    const counting = counted.get(key) ?? count();
+    counted.set(key, counting);
+    return counting;
   };
 }
 

@@ -4,7 +4,7 @@ import type { BoundOperation } from "../compile/operation-plans.ts";
 import { GraphqlRefusal } from "../documents/documents.ts";
 import type { CompilationOptions, PlannedOperation } from "./operation.ts";
 
-/** Operation → SQL text and parameters, compiled once per document and combination of variables; null when Grafast runs it. */
+/** Operation → SQL text and parameters, compiled once per document and combination of variables; null when its fields run by themselves. */
 export function* query(
   compilation: CompilationOptions,
   { checked, selected, args, requestInfo, planRefusal }: PlannedOperation,

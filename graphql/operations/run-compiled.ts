@@ -31,7 +31,9 @@ export type CompiledRunOptions = {
   readonly writeRows: WriteRows;
   /** True if no step runs after one that has failed. */
   readonly stopsAtError: boolean;
-  /** Null: Grafast may repeat a step. Otherwise, why it may not. */
+  /** Counts a user that the mutation's field of this key creates; null if callers may create any number. */
+  readonly countSignUp: ((key: string) => Promise<void>) | null;
+  /** Null: the fields of a step may run by themselves. Otherwise, why they may not. */
   readonly planRefusal: GraphQLError | null;
 };
 
@@ -42,7 +44,7 @@ export type OperationResult = {
   readonly extensions?: ResponseExtensions | undefined;
 };
 
-/** Runs the step by Grafast, because of an error that Grafast assigns to fields. */
+/** Runs the fields of the step by themselves, because of an error that is assigned to fields. */
 type RepeatStep = (step: CompiledStep, reason: NotCompiled) => Promise<OperationResult>;
 
 /** Runs the steps of an operation one after the other. */
@@ -71,7 +73,7 @@ export async function runCompiled(
   return mergeResults(results, options.asText);
 }
 
-/** Fields of `data` from several steps. Where one has none `data` is null, and Grafast reports no errors of fields after it. */
+/** Fields of `data` from several steps. Where one has none `data` is null, and errors of fields after it are not reported. */
 function mergeResults(results: readonly OperationResult[], asText: boolean): OperationResult {
   const failed = results.findIndex(({ data }) => data == null);
   if (failed >= 0) return { data: null, errors: results.slice(0, failed + 1).flatMap(({ errors = [] }) => errors) };
@@ -86,23 +88,11 @@ export function textOf(data: NonNullable<OperationResult["data"]>): string {
   return typeof data === "string" || Buffer.isBuffer(data) ? String(data) : JSON.stringify(data);
 }
 
-/** Throws NotCompiled for an error that Grafast assigns to fields when it repeats the step. */
-async function runStep(
-  { step, statement, before, rows: written }: BoundStep,
-  { database, context, signal, budget, admit, asText, writeRows, planRefusal }: CompiledRunOptions,
-): Promise<OperationResult> {
-  const readOnly = before === undefined && step.write === null;
+/** Throws NotCompiled for an error that is found out field by field. */
+async function runStep({ step, ...bound }: BoundStep, options: CompiledRunOptions): Promise<OperationResult> {
+  const { signal, asText, planRefusal } = options;
   try {
-    const runOptions = { readOnly, before, signal, budget, largeValues: "buffer" } as const;
-    const { rows } = await (written
-      ? writeRows(written, statement, { signal, budget })
-      : database.run(context, statement, runOptions));
-    if (step.failureText) await checkSuccess(database, context, step.failureText);
-    const data = rows[0]?.[0];
-    // The write is done, whatever its triggers have done instead.
-    if (data == null) return failedResult(step.rootFields, step.write!.noRowError!());
-    const admitted = admit(data.length);
-    if (admitted) await admitted;
+    const data = await readStep({ step, ...bound }, options);
     if (!asText) return { data: parseJsonExactly(String(data)) as Record<string, unknown> };
     return { data: step.holdsJson ? await runStepwise(normalizeJson(String(data)), signal) : data };
   } catch (error) {
@@ -115,15 +105,33 @@ async function runStep(
   }
 }
 
-function exceedsLimit(error: unknown): boolean {
+/** Runs the statements of a step, and returns the text of the last one. */
+export async function readStep(
+  { step, statement, before, rows: written }: BoundStep<Omit<CompiledStep, "document">>,
+  { database, context, signal, budget, admit, writeRows, countSignUp }: CompiledRunOptions,
+): Promise<string | Buffer> {
+  if (step.countsSignUp) await countSignUp?.(step.rootFields.find(({ constant }) => constant === undefined)!.key);
+  const runOptions = { readOnly: step.readOnly, before, signal, budget, largeValues: "buffer" } as const;
+  const { rows } = await (written
+    ? writeRows(written, statement, { signal, budget })
+    : database.run(context, statement, runOptions));
+  if (step.failureText) await checkSuccess(database, context, step.failureText);
+  const data = rows[0]?.[0];
+  // The write is done, whatever its triggers have done instead.
+  if (data == null) throw step.write!.noRowError!();
+  const admitted = admit(data.length);
+  if (admitted) await admitted;
+  return data;
+}
+
+export function exceedsLimit(error: unknown): boolean {
   return isQueryCanceled(error) || isResponseTooLarge(error);
 }
 
 /** A mutation that may have been committed is not repeated, and neither is a query that would only take as long again. */
-function mayBeRepeated(error: unknown, step: CompiledStep): boolean {
-  const { before, write, rootFields } = step;
-  const readOnly = before === null && write === null;
-  // Grafast reads each field with a statement of its own, so only some of several exceed a limit.
+export function mayBeRepeated(error: unknown, step: Omit<CompiledStep, "document">): boolean {
+  const { readOnly, rootFields } = step;
+  // With a statement for each field, only some of several exceed a limit.
   if (exceedsLimit(error)) return readOnly && rootFields.filter(({ constant }) => constant === undefined).length > 1;
   // Postgres does not answer.
   if (error instanceof ApiError) return false;
@@ -136,8 +144,9 @@ function mayBeRepeated(error: unknown, step: CompiledStep): boolean {
 /** SQLSTATEs of errors that may be due to how the operation was compiled: a value that is refused, a missing feature, sizes. */
 const STATEMENT_ERRORS = /^(?:0A|42(?!501)|54)/;
 
-/** True if a mutation's function, or the write of a row, has failed in a way that Grafast would have met too. */
-function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledStep): boolean {
+/** True if a mutation's function, or the write of a row, has failed, which another statement would do too. */
+function hasWriteFailed(error: pg.DatabaseError, { write, before }: Pick<CompiledStep, "write" | "before">): boolean {
+  if (write === null && before === null) return !STATEMENT_ERRORS.test(error.code ?? "");
   if (write === null) return error instanceof PrecedingStatementError;
   if (write.rows) return nestedPathOf(error) !== null && !STATEMENT_ERRORS.test(error.code ?? "");
   const isOfWrite = before === null || error instanceof PrecedingStatementError;

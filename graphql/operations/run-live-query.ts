@@ -6,7 +6,7 @@ import type { BoundOperation } from "../compile/operation-plans.ts";
 import { failureOf } from "./live-failure.ts";
 import type { OperationDependencies, PlannedOperation } from "./operation.ts";
 import { databaseWithin } from "./operation-transaction.ts";
-import { compiledRunOptions, resultOf, runByGrafast } from "./run.ts";
+import { compiledRunOptions, resultOf, runUnbound } from "./run.ts";
 import { type CompiledRunOptions, type OperationResult, runCompiled, textOf } from "./run-compiled.ts";
 
 /** Runs the query of a live query on the primary, which has each commit first, and notes its statements. */
@@ -76,7 +76,7 @@ class LiveQueryRun {
           return queryTogether(statements);
         },
       );
-      return resultOf(await runByGrafast({ ...this.#dependencies, database: inside }, this.#planned));
+      return resultOf(await runUnbound({ ...this.#dependencies, database: inside }, this.#planned));
     };
     const makeBudget = () => memory.statementBudget();
     return database.transaction(context, work, { isolation: "repeatable read", readOnly: true, makeBudget });

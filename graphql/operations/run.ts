@@ -1,18 +1,19 @@
-import { execute, subscribe } from "grafast";
+import { execute } from "grafast";
 import type { OperationDefinitionNode } from "grafast/graphql";
 import { callerKey } from "#accounts/identity";
+import type { RowEvent } from "#plugins";
 import { waitForLargeWorkSlot } from "#runtime/concurrency";
 import type { BoundOperation } from "../compile/operation-plans.ts";
-import type { RowEventHub } from "./events.ts";
 import type { OperationDependencies, OperationOutcome, PlannedOperation } from "./operation.ts";
 import type { OperationMemory } from "./operation-memory.ts";
 import { runOperationTransaction } from "./operation-transaction.ts";
 import { type CallerDatabase, makeWithPgClient } from "./pg-client.ts";
 import { noteNotCompiled } from "./query.ts";
 import { type CompiledRunOptions, type OperationResult, runCompiled } from "./run-compiled.ts";
-import { type GrafastResults, SubscriptionResults } from "./subscription-delivery.ts";
+import { runFields } from "./run-fields.ts";
+import { runSubscription } from "./run-subscription.ts";
 
-/** Runs the statements, or the operation by Grafast where there are none; in one transaction if the operation asks for that. */
+/** Runs the statements, or each field by itself where there are none; in one transaction if the operation asks for that. */
 export function run(
   dependencies: OperationDependencies,
   planned: PlannedOperation,
@@ -21,8 +22,17 @@ export function run(
   const { kind, selected, isOneTransaction } = planned;
   const { tracing = null } = dependencies;
   const runInside = (inside: RunDependencies) =>
-    bound ? runBound(inside, planned, bound) : runByGrafast(inside, planned);
-  const start = () => (isOneTransaction ? runTransaction(dependencies, planned, runInside) : runInside(dependencies));
+    bound ? runBound(inside, planned, bound) : runUnbound(inside, planned);
+  const start = () => {
+    if (kind === "subscription") return runSubscription(dependencies, planned, runEvent);
+    return isOneTransaction ? runTransaction(dependencies, planned, runInside) : runInside(dependencies);
+  };
+  const runEvent = async ({ k: event }: RowEvent) => {
+    const ofEvent = { ...planned, event };
+    return resultOf(
+      await (bound ? runBound(dependencies, ofEvent, bound.forEvent(event)) : runUnbound(dependencies, ofEvent)),
+    );
+  };
   return tracing ? tracing.traceWork(kind, traceAttributes(selected), start) : start();
 }
 
@@ -35,7 +45,7 @@ type RunDependencies = Omit<OperationDependencies, "database"> & { readonly data
 
 type RunOperation = (dependencies: RunDependencies) => Promise<OperationOutcome>;
 
-/** Runs an operation in one transaction. If a compiled field fails by an error that Grafast assigns to fields, Grafast repeats all of it. */
+/** Runs an operation in one transaction. If a statement fails by an error that is assigned to fields, all of it runs again, field by field. */
 async function runTransaction(
   dependencies: OperationDependencies,
   planned: PlannedOperation,
@@ -54,7 +64,7 @@ async function runTransaction(
     return await runAll(runInside);
   } catch (error) {
     noteNotCompiled(compilation, requestInfo.requestId, error);
-    return runAll((inside) => runByGrafast(inside, planned));
+    return runAll((inside) => runUnbound(inside, planned));
   }
 }
 
@@ -75,8 +85,7 @@ async function runBound(
       if (isOneTransaction) throw reason;
       noteNotCompiled(dependencies.compilation, requestInfo.requestId, reason);
       memory.endExecution();
-      const outcome = await runByGrafast(dependencies, { ...planned, args: { ...planned.args, document } });
-      return resultOf(outcome);
+      return resultOf(await runUnbound(dependencies, { ...planned, args: { ...planned.args, document } }));
     });
     return { kind: "result", result };
   } finally {
@@ -84,9 +93,22 @@ async function runBound(
   }
 }
 
+/** Runs the fields of an operation by themselves; Grafast runs interfaces and unions. */
+export async function runUnbound(dependencies: RunDependencies, planned: PlannedOperation): Promise<OperationOutcome> {
+  if (!dependencies.compilation.isOn && planned.kind !== "subscription") return runByGrafast(dependencies, planned);
+  try {
+    return { kind: "result", result: await runFields(planned, compiledRunOptions(dependencies, planned)) };
+  } catch (error) {
+    noteNotCompiled(dependencies.compilation, planned.requestInfo.requestId, error);
+    return runByGrafast(dependencies, planned);
+  } finally {
+    planned.memory.endExecution();
+  }
+}
+
 export function compiledRunOptions(
   { database, makeWriteRows }: Pick<RunDependencies, "database" | "makeWriteRows">,
-  { memory, context, requestInfo, isOneTransaction, planRefusal }: PlannedOperation,
+  { kind, memory, context, requestInfo, isOneTransaction, countSignUp, planRefusal }: PlannedOperation,
 ): CompiledRunOptions {
   const { signal, asText = false } = requestInfo;
   return {
@@ -95,9 +117,10 @@ export function compiledRunOptions(
     signal,
     budget: memory.rowBudget(),
     admit: (bytes) => memory.admitBytes(bytes),
-    asText,
+    asText: asText && kind !== "subscription",
     writeRows: makeWriteRows(database, context),
     stopsAtError: isOneTransaction,
+    countSignUp,
     planRefusal,
   };
 }
@@ -105,8 +128,8 @@ export function compiledRunOptions(
 /** Documents that Grafast has planned. */
 const plannedDocuments = new WeakSet<object>();
 
-export async function runByGrafast(
-  { database, events, makeWriteRows, limitCreatedUsers }: RunDependencies,
+async function runByGrafast(
+  { database, makeWriteRows, limitCreatedUsers }: RunDependencies,
   { served, args, kind, isOneTransaction, memory, requestInfo, context, isLong }: PlannedOperation,
 ): Promise<OperationOutcome> {
   if (isLong && !plannedDocuments.has(args.document)) {
@@ -128,9 +151,7 @@ export async function runByGrafast(
   // No middleware: PostGraphile's would only set the context values that are set here.
   const contextValue = { pgSettings: null, withPgClient, countSignUp };
   const executionArgs = { ...args, resolvedPreset, middleware: null, contextValue };
-  return kind === "subscription"
-    ? runSubscription(executionArgs, events)
-    : runToResult({ ...executionArgs, outputDataAsString: asText }, memory);
+  return runToResult({ ...executionArgs, outputDataAsString: asText }, memory);
 }
 
 async function runToResult(args: Parameters<typeof execute>[0], memory: OperationMemory): Promise<OperationOutcome> {
@@ -141,17 +162,4 @@ async function runToResult(args: Parameters<typeof execute>[0], memory: Operatio
   } finally {
     memory.endExecution();
   }
-}
-
-async function runSubscription(
-  args: Parameters<typeof subscribe>[0] & { readonly contextValue: object },
-  events: RowEventHub,
-): Promise<OperationOutcome> {
-  const queue = await events.open();
-  const results = await subscribe({ ...args, contextValue: { ...args.contextValue, events: queue } });
-  if (Symbol.asyncIterator in results) {
-    return { kind: "stream", results: new SubscriptionResults(results as GrafastResults, queue) };
-  }
-  queue.close();
-  return { kind: "result", result: results };
 }

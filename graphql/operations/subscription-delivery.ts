@@ -1,37 +1,36 @@
-import type { GrafastSubscriber } from "grafast";
-import { type ExecutionResult, GraphQLError } from "grafast/graphql";
+import { GraphQLError } from "grafast/graphql";
 import pg from "pg";
 import type { RowEvent } from "#plugins";
 import { isSchemaOutdated } from "#postgres/database";
 import { FifoQueue } from "#runtime/concurrency";
+import type { OperationResult } from "./run-compiled.ts";
 
 /** The queue of a subscription overflows after so many events; the client must then refetch. A queued event takes 8 bytes. */
 const MAX_QUEUED = 10_000;
-/** How many events may be in execution before their results are taken. Grafast would take all. */
+/** How many events may be in execution before their results are taken. */
 const MAX_IN_PLAN = 16;
 const END_OF_EVENTS: EventStep = { done: true, value: undefined };
 
-type ResultStep = IteratorResult<ExecutionResult, undefined>;
-/** The stream that Grafast returns. */
-export type GrafastResults = AsyncGenerator<ExecutionResult, void, void>;
+type ResultStep = IteratorResult<OperationResult, undefined>;
+/** The results of all events. */
+type ResultsOfEvents = AsyncGenerator<OperationResult, void, void>;
 const END_OF_RESULTS: ResultStep = { done: true, value: undefined };
 
 /**
  * The results of a subscription as its subscriber receives them: without rows that it may not see, and with an error where events
- * were lost. Grafast's own stream consumes events however slowly its results are read, and drops errors that occur while nobody waits;
- * so flow control and loss reports are here.
+ * were lost.
  */
-export class SubscriptionResults implements AsyncGenerator<ExecutionResult, undefined, undefined> {
-  readonly #results: GrafastResults;
+export class SubscriptionResults implements AsyncGenerator<OperationResult, undefined, undefined> {
+  readonly #results: ResultsOfEvents;
   readonly #queue: EventQueue;
   /** A result of the stream that is not taken yet. */
-  #step: IteratorResult<ExecutionResult, void> | null = null;
+  #step: IteratorResult<OperationResult, void> | null = null;
   #failure: { readonly error: unknown } | null = null;
   #isRequesting = false;
   #isOver = false;
   #change = Promise.withResolvers<void>();
 
-  constructor(results: GrafastResults, queue: EventQueue) {
+  constructor(results: ResultsOfEvents, queue: EventQueue) {
     this.#results = results;
     this.#queue = queue;
     queue.onLoss = () => this.#wake();
@@ -121,7 +120,7 @@ function lossError(loss: EventLoss): GraphQLError {
 }
 
 /** True if the row is hidden from the subscriber or deleted already: such events are not delivered. */
-function isInvisibleRow({ data, errors = [] }: ExecutionResult): boolean {
+function isInvisibleRow({ data, errors = [] }: OperationResult): boolean {
   return Object.values(data ?? {}).every((value) => value === null) && errors.every(isInvisibilityError);
 }
 
@@ -131,14 +130,13 @@ function isInvisibilityError({ path, message, originalError }: GraphQLError): bo
   return /^Cannot return null for non-nullable field /.test(message);
 }
 
-type EventTopics = Record<string, RowEvent>;
 type EventStep = IteratorResult<RowEvent, undefined>;
 
 /** `gap`: notifications may have been lost. `overflow`: the subscriber reads too slowly, and further events are dropped. */
 type EventLoss = "gap" | "overflow";
 
 /** The events of one subscription that are not delivered yet. */
-export class EventQueue implements GrafastSubscriber<EventTopics> {
+export class EventQueue {
   /** Called when there is a loss to report. */
   onLoss: () => void = () => {};
   readonly #join: (topic: string, queue: EventQueue) => void;
@@ -154,7 +152,7 @@ export class EventQueue implements GrafastSubscriber<EventTopics> {
     this.#leave = leave;
   }
 
-  subscribe<Topic extends keyof EventTopics>(topic: Topic): AsyncIterableIterator<RowEvent> {
+  subscribe(topic: string): AsyncIterableIterator<RowEvent> {
     this.#join(topic, this);
     const events: AsyncIterableIterator<RowEvent> = {
       [Symbol.asyncIterator]: () => events,

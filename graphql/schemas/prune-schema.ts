@@ -205,7 +205,8 @@ function keptInterfaces(type: OutputCompositeType, hidden: HiddenElements): read
 
 function toWithheldField(config: GraphQLFieldConfig<unknown, unknown>): GraphQLFieldConfig<unknown, unknown> {
   const grafast = { ...config.extensions?.grafast, plan: () => error(withheldError) };
-  return { ...config, type: getNullableType(config.type), extensions: { ...config.extensions, grafast } };
+  const withPlan = { ...config, type: getNullableType(config.type), extensions: { ...config.extensions, grafast } };
+  return withSource(withPlan as never, { kind: "withheld", error: withheldError });
 }
 
 /** The field with the value of the caller's own rows, which is null for others; null if it is no plain value. */
