@@ -1,16 +1,10 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import type {
-  DocumentNode,
-  FieldNode,
-  GraphQLObjectType,
-  GraphQLSchema,
-  OperationDefinitionNode,
-} from "grafast/graphql";
+import type { DocumentNode, GraphQLObjectType, GraphQLSchema, OperationDefinitionNode } from "grafast/graphql";
 import { isTransaction } from "#plugins";
 import type { ParameterValue } from "#postgres/statement";
 import type { Stepwise } from "#runtime/concurrency";
 import { NotCompiled } from "./not-compiled.ts";
-import { OperationCompiler } from "./operation-compiler.ts";
+import { OperationCompiler, type SeparateFields } from "./operation-compiler.ts";
 import { type CoercedVariables, OperationValues, type Parameter } from "./operation-values.ts";
 import type { RowWrite } from "./row-write.ts";
 import {
@@ -37,8 +31,8 @@ export type CompiledStep = CompiledStatement & {
   readonly failureText: string | null;
   /** The row that it writes, by this statement or the one before. Null: it writes by a function, or reads. */
   readonly write: RowWrite | null;
-  /** The selected fields of a single field that may fail by themselves, in groups that fail together. */
-  readonly separateFields: readonly (readonly FieldNode[])[];
+  /** The selected fields of a single field that may fail by themselves. */
+  readonly separateFields: readonly SeparateFields[];
   /** The text holds JSON of the database, which must be written again in JavaScript's format. */
   readonly holdsJson: boolean;
   readonly rootFields: readonly RootField[];

@@ -73,12 +73,8 @@ import { textLiteral } from "./spell-value.ts";
 /** A statement would build larger responses in the memory of Postgres. Grafast reads them level by level, and ends when one is too large. */
 const MAX_ROWS = 10_000_000;
 
-const KINDS_WITH_SEPARATE_FIELDS: ReadonlySet<FieldSource["kind"]> = new Set([
-  "rows",
-  "mutation",
-  "write",
-  "rows write",
-]);
+/** Fields of the same rows, which other statements could read: they fail together, and those within them only where there are rows. */
+export type SeparateFields = { readonly fields: readonly FieldNode[]; within(): readonly SeparateFields[] };
 
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
 
@@ -90,8 +86,8 @@ export class OperationCompiler extends RowCompiler {
   failureText: string | null = null;
   /** The row that a generated mutation writes. */
   write: RowWrite | null = null;
-  /** Selected fields of the operation's field that may fail by themselves: those that other rows are read for. Fields of the same rows fail together. */
-  separateFields: readonly (readonly FieldNode[])[] = [];
+  /** The selected fields of the operation's field that may fail by themselves. */
+  separateFields: readonly SeparateFields[] = [];
   /** True if the statement, or the one before, calls a function that may write. */
   callsFunction = false;
   /** True if the mutation creates a user. */
@@ -115,28 +111,49 @@ export class OperationCompiler extends RowCompiler {
     });
   }
 
-  #separateFieldsOf(field: Field, nodes: readonly FieldNode[]): FieldNode[][] {
+  #separateFieldsOf(field: Field, nodes: readonly FieldNode[]): SeparateFields[] {
     const type = getNamedType(field.type);
-    const kind = sourceOf(field)?.kind;
-    if (!isObjectType(type) || !kind || !KINDS_WITH_SEPARATE_FIELDS.has(kind)) return [];
-    const isSeparate = kind === "rows" ? isOfAllRows : readsOtherRows;
+    if (!isObjectType(type) || sourceOf(field)?.kind !== "rows") return [];
     const selections = selectionsOf(nodes);
-    if (kind === "rows" && this.selections.hasOnly(type, selections, isCount)) return [];
-    const selected = [...this.selections.fieldsOf(type, selections).values()];
+    if (this.selections.hasOnly(type, selections, isCount)) return [];
+    return this.#separateWithin(type, selections, isOfAllRows);
+  }
+
+  #separateWithin(
+    type: GraphQLObjectType,
+    selections: readonly SelectionSetNode[],
+    isSeparate: (source: FieldSource) => boolean,
+  ): SeparateFields[] {
     const groups = new Map<unknown, FieldNode[]>();
-    for (const [node] of selected) {
+    for (const [node] of this.selections.fieldsOf(type, selections).values()) {
       const own = type.getFields()[node!.name.value];
       const source = own && sourceOf(own);
       // The statement that reads rows calls the functions of their values.
-      if (!source || !isSeparate(source) || (kind !== "write" && isValueCall(source))) continue;
+      if (!source || !isSeparate(source) || isValueCall(source)) continue;
       const rows = source.kind === "related row" ? source.path.at(-1) : node;
       groups.set(rows, [...(groups.get(rows) ?? []), node!]);
     }
-    return [...groups.values()];
+    return [...groups.values()].map((fields) => ({
+      fields,
+      within: () => fields.flatMap((node) => this.#separateBelow(type.getFields()[node.name.value]!, node)),
+    }));
+  }
+
+  /** Those of the rows that a separate field reads, which a page has in its edges. */
+  #separateBelow(field: Field, node: FieldNode): SeparateFields[] {
+    const type = getNamedType(field.type);
+    if (!isObjectType(type)) return [];
+    const selections = selectionsOf([node]);
+    const parts = [...this.selections.fieldsOf(type, selections).values()].flatMap(([part]) => {
+      const own = type.getFields()[part!.name.value];
+      return own && sourceOf(own)?.kind === "page" ? this.#separateBelow(own, part!) : [];
+    });
+    const isSeparate = (source: FieldSource) => readsOtherRows(source) || isOfAllRows(source);
+    return [...this.#separateWithin(type, selections, isSeparate), ...parts];
   }
 
   #isSeparate(node: FieldNode): boolean {
-    return this.separateFields.some((group) => group.includes(node));
+    return this.separateFields.some(({ fields }) => fields.includes(node));
   }
 
   protected override *field(
@@ -333,9 +350,9 @@ export class OperationCompiler extends RowCompiler {
     const hasCursor = after !== null || before !== null;
     const parts = new PageParts(page);
     const { rows, read } = parts;
-    // An empty page reads nothing. One that only counts has no order unless one is requested: it would read columns that the role may perhaps not select.
+    // An empty page reads nothing, but its cursors are checked. One that only counts has no order unless one is requested: it would read columns that the role may perhaps not select.
     const isPageRead =
-      size > 0 && (hasCursor || page.isOrderRequested || !this.selections.hasOnly(type, selections, isCount));
+      hasCursor || (size > 0 && (page.isOrderRequested || !this.selections.hasOnly(type, selections, isCount)));
     let countsRead = false;
     const object = yield* this.objectOf(type, selections, function* (field, nodes) {
       const leftOut = this.completion?.errorOf(nodes[0]!);
@@ -493,7 +510,7 @@ export class OperationCompiler extends RowCompiler {
       selected: () => {
         const type = objectTypeOf(field.type);
         const fields = [...this.selections.fieldsOf(type, selectionsOf(nodes)).values()];
-        return { type, fields: fields.filter(([node]) => !this.completion?.errorOf(node!)) };
+        return { type, fields };
       },
       item: (row) => this.item(field.type, nodes, row),
     });

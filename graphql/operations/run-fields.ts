@@ -1,8 +1,9 @@
-import type { ExecutionResult, FieldNode } from "grafast/graphql";
+import type { ExecutionResult } from "grafast/graphql";
 import { callerKey } from "#accounts/identity";
 import { isQueryCanceled } from "#postgres/database";
 import { runLongWork, runToCompletion, type Stepwise } from "#runtime/concurrency";
 import { type CompiledField, type CompiledFields, compileFields } from "../compile/compile-fields.ts";
+import type { SeparateFields } from "../compile/operation-compiler.ts";
 import type { RootValue } from "../compile/value-completion.ts";
 import type { PlannedOperation } from "./operation.ts";
 import { type CompiledRunOptions, mayBeRepeated, type OperationResult, readStep } from "./run-compiled.ts";
@@ -45,7 +46,6 @@ class FieldReader {
       const value = canceled.length < MAX_CANCELED ? await this.#read(field) : canceled.at(-1)!;
       values.set(field.key, value);
       if (isQueryCanceled(value)) canceled.push(value as Error);
-      if (value instanceof Error && this.#options.stopsAtError) break;
     }
     return values;
   }
@@ -57,8 +57,7 @@ class FieldReader {
       return await this.#readOnce(field);
     } catch (error) {
       const { separateFields } = bound.step;
-      // A transaction is over after an error.
-      const isOver = separateFields.length === 0 || this.#options.stopsAtError || !mayBeRepeated(error, bound.step);
+      const isOver = separateFields.length === 0 || !mayBeRepeated(error, bound.step);
       return isOver ? (error as Error) : this.#readWithout(key, separateFields, error as Error);
     }
   }
@@ -69,18 +68,39 @@ class FieldReader {
     return { completion, value: data[key] };
   }
 
-  /** Runs a field that has failed and changed nothing: without the selected field that fails, or without all of those that may. */
-  async #readWithout(key: string, groups: readonly (readonly FieldNode[])[], error: Error): Promise<RootValue> {
-    const single = groups.length > 1 && groups.length <= MAX_LEFT_OUT ? groups : [];
-    const all = groups.flat();
-    for (const leftOut of [...single, all]) {
-      const errors = new Map(leftOut.map((field) => [field, error]));
+  /**
+   * Runs a field that has failed without those of its fields that fail: without one of them, or without all that may. It
+   * looks for the innermost ones, since a field within rows that do not exist has no error.
+   */
+  async #readWithout(key: string, outer: readonly SeparateFields[], error: Error): Promise<RootValue> {
+    let read: RootValue = error;
+    let inner = outer;
+    while (inner.length > 0) {
+      const single = inner.length > 1 && inner.length <= MAX_LEFT_OUT ? inner.map((group) => [group]) : [];
+      const found = await this.#firstThatReads(key, [...single, inner], error);
+      // Without all of them it fails by itself.
+      if (found instanceof Error) return inner === outer ? found : read;
+      read = found.value;
+      if (found.leftOut.length > 1) break;
+      inner = found.leftOut[0]!.within();
+    }
+    return read;
+  }
+
+  async #firstThatReads(
+    key: string,
+    choices: readonly (readonly SeparateFields[])[],
+    error: Error,
+  ): Promise<{ readonly leftOut: readonly SeparateFields[]; readonly value: RootValue } | Error> {
+    let last = error;
+    for (const leftOut of choices) {
+      const errors = new Map(leftOut.flatMap(({ fields }) => fields.map((field) => [field, error] as const)));
       const field = await takeSteps(this.#compiled.compileWithout(key, errors), this.#planned);
       const value = await this.#readOnce(field).catch((later: Error) => later);
-      if (!(value instanceof Error)) return value;
-      if (leftOut === all) return value;
+      if (!(value instanceof Error)) return { leftOut, value };
+      last = value;
     }
-    return error;
+    return last;
   }
 }
 

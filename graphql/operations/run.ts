@@ -3,6 +3,7 @@ import type { OperationDefinitionNode } from "grafast/graphql";
 import { callerKey } from "#accounts/identity";
 import type { RowEvent } from "#plugins";
 import { waitForLargeWorkSlot } from "#runtime/concurrency";
+import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation } from "../compile/operation-plans.ts";
 import type { OperationDependencies, OperationOutcome, PlannedOperation } from "./operation.ts";
 import type { OperationMemory } from "./operation-memory.ts";
@@ -93,13 +94,14 @@ async function runBound(
   }
 }
 
-/** Runs the fields of an operation by themselves; Grafast runs interfaces and unions. */
+/** Runs the fields of an operation by themselves; Grafast runs mutations, whose writes may not be repeated, interfaces and unions. */
 export async function runUnbound(dependencies: RunDependencies, planned: PlannedOperation): Promise<OperationOutcome> {
-  if (!dependencies.compilation.isOn && planned.kind !== "subscription") return runByGrafast(dependencies, planned);
+  const { isOn } = dependencies.compilation;
+  if (planned.kind === "mutation" || (!isOn && planned.kind === "query")) return runByGrafast(dependencies, planned);
   try {
     return { kind: "result", result: await runFields(planned, compiledRunOptions(dependencies, planned)) };
   } catch (error) {
-    noteNotCompiled(dependencies.compilation, planned.requestInfo.requestId, error);
+    if (!(error instanceof NotCompiled)) throw error;
     return runByGrafast(dependencies, planned);
   } finally {
     planned.memory.endExecution();

@@ -125,7 +125,10 @@ describe("a mutation", () => {
     const query = 'mutation @transaction { createShop(input: { id: 13, name: "new" }) { id items { id } } }';
     const { data, errors } = await compiling.ask(query);
     expect(data).toBeNull();
-    expect(errors).toMatchObject([{ path: ["createShop"] }, { extensions: { code: "TRANSACTION_ROLLED_BACK" } }]);
+    expect(errors).toMatchObject([
+      { path: ["createShop", "items"] },
+      { extensions: { code: "TRANSACTION_ROLLED_BACK" } },
+    ]);
     expect(await compiling.sql("select id from public.shops where id = 13")).toEqual([]);
   });
 
