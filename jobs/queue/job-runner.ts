@@ -10,17 +10,18 @@ import {
   Logger as WorkerLogger,
 } from "graphile-worker";
 import type pg from "pg";
+import type { Listener } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import { type KeptWork, type RepeatedWork, type StartedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import { JobPool } from "./job-pool.ts";
+import { JobPool, type LanePool } from "./job-pool.ts";
 
 /** Jobs that wait for each other, but not for those of other lanes. */
 export type JobLane = {
   /** The name for health and metrics. */
   readonly name: string;
   readonly tasks: TaskList;
-  /** The number of jobs to run at once; each holds one connection. */
+  /** The number of jobs to run at once; each may hold one connection. */
   readonly concurrency: number;
   /** The tasks to queue at certain times, once for all processes. */
   readonly crons?: readonly CronItem[];
@@ -30,6 +31,8 @@ type JobRunnerOptions = {
   /** The URL of the owner, who creates the queue's schema if it does not exist. */
   readonly url: string;
   readonly lanes: readonly JobLane[];
+  /** Hears of new jobs for all lanes. */
+  readonly listener: Listener;
   /** Called regularly, to requeue abandoned tasks and delete old ones. */
   readonly maintain: () => Promise<void>;
   /** Cancels running jobs, so that another process retries them. */
@@ -41,8 +44,7 @@ type JobRunnerOptions = {
 /** New jobs arrive by NOTIFY; polling finds retries that are due and jobs whose notification was lost. */
 const POLL_INTERVAL_MS = 5_000;
 const MAINTENANCE_INTERVAL_MS = 10_000;
-/** The time limits of a stop: for Postgres's response to UNLISTEN, and for the last statements of cancelled jobs. */
-const UNLISTEN_TIMEOUT_MS = 500;
+/** The time limit of a stop for the last statements of cancelled jobs. */
 const STOP_TIMEOUT_MS = 2_000;
 /** If the workers show no sign for this time, they have ended, their connections are dead, or the tables of the queue are locked. */
 const STUCK_MS = 20_000;
@@ -69,15 +71,19 @@ export async function startJobRunner(options: JobRunnerOptions): Promise<JobRunn
 
 export class JobRunner {
   readonly #options: Required<JobRunnerOptions>;
+  readonly #pool: JobPool;
   #lanes: readonly KeptWork[] = [];
   #maintenance: RepeatedWork | null = null;
-  /** Ends waits for Postgres. */
-  readonly #abandoned = new AbortController();
   #starting: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
   constructor(options: JobRunnerOptions) {
     this.#options = { supervisor: new Supervisor(options), ...options };
+    const { url, lanes } = options;
+    this.#pool = new JobPool(
+      url,
+      lanes.reduce((sum, { concurrency }) => sum + concurrency, 0),
+    );
   }
 
   /** Rejects if it is closed before it has started. */
@@ -90,7 +96,7 @@ export class JobRunner {
   async #start(): Promise<void> {
     const { lanes, supervisor, maintain } = this.#options;
     for (const lane of lanes) {
-      const start = () => startLane(lane, { ...this.#options, abandoned: this.#abandoned.signal });
+      const start = () => startLane(lane, { ...this.#options, pool: this.#pool });
       this.#lanes = [...this.#lanes, await supervisor.keep(lane.name, start)];
       if (this.#closing) throw new Error("The runner was closed while it started");
     }
@@ -113,38 +119,28 @@ export class JobRunner {
   async #close(milliseconds: number): Promise<void> {
     const maintained = this.#maintenance?.close();
     const cancelTimer = setTimeout(() => void this.#options.cancelRunning().catch(() => {}), milliseconds);
-    const abandonTimer = setTimeout(() => this.#abandoned.abort(), milliseconds + STOP_TIMEOUT_MS);
+    const destroyTimer = setTimeout(() => this.#pool.destroy(), milliseconds + STOP_TIMEOUT_MS);
     await this.#starting?.catch(() => {});
     await Promise.all(this.#lanes.map((lane) => lane.close()));
     clearTimeout(cancelTimer);
-    clearTimeout(abandonTimer);
-    // This closes the connections of runners that have ended by themselves, which may not have released them.
-    this.#abandoned.abort();
+    clearTimeout(destroyTimer);
+    if (!this.#pool.ending) await this.#pool.end();
     await maintained;
   }
 }
 
-type LaneOptions = Pick<JobRunnerOptions, "url" | "log"> & {
-  /** Aborted when the connections must be closed at once. */
-  readonly abandoned: AbortSignal;
-};
+type LaneOptions = Pick<JobRunnerOptions, "listener" | "log"> & { readonly pool: JobPool };
 
-/** Each runner has its own pool: one that ends with an error may keep connections, which the next one would wait for. */
-async function startLane(lane: JobLane, { url, log, abandoned }: LaneOptions): Promise<StartedWork> {
-  abandoned.throwIfAborted();
-  const pool = new JobPool(url, lane.concurrency);
-  const destroy = () => pool.destroy();
-  abandoned.addEventListener("abort", destroy);
+async function startLane(lane: JobLane, { pool, listener, log }: LaneOptions): Promise<StartedWork> {
+  const own = pool.openLane(listener, lane.concurrency);
   const events = new EventEmitter();
   const watch = watchProgress(events, lane.concurrency);
-  events.on("pool:listen:release", ({ client }) => destroyUnlessReleased(pool, client));
   let runner: Runner;
   try {
-    runner = await runLane(lane, { pool, events, log });
+    runner = await runLane(lane, { pool: own, events, log });
   } catch (error) {
     watch.close();
-    abandoned.removeEventListener("abort", destroy);
-    destroy();
+    own.close();
     throw error;
   }
   return {
@@ -153,29 +149,17 @@ async function startLane(lane: JobLane, { url, log, abandoned }: LaneOptions): P
     async stop() {
       watch.close();
       if (!watch.hasEnded()) await runner.stop().catch(() => {});
-      if (!pool.ending) await pool.end();
-      abandoned.removeEventListener("abort", destroy);
+      own.close();
     },
   };
 }
 
-/** The runner waits for the response to UNLISTEN, which a dead connection never sends. */
-function destroyUnlessReleased(pool: pg.Pool, client: pg.Client): void {
-  const timer = setTimeout(() => client.connection.stream.destroy(), UNLISTEN_TIMEOUT_MS);
-  const onRelease = (_error: unknown, released: pg.PoolClient) => {
-    if (released !== client) return;
-    clearTimeout(timer);
-    pool.off("release", onRelease);
-  };
-  pool.on("release", onRelease);
-}
-
 function runLane(
   { tasks, concurrency, crons = [] }: JobLane,
-  { pool, events, log }: { readonly pool: JobPool; readonly events: EventEmitter; readonly log: Logger },
+  { pool, events, log }: { readonly pool: LanePool; readonly events: EventEmitter; readonly log: Logger },
 ): Promise<Runner> {
   return run({
-    pgPool: pool,
+    pgPool: pool as EventEmitter as pg.Pool,
     taskList: tasks,
     concurrency,
     pollInterval: POLL_INTERVAL_MS,

@@ -397,7 +397,7 @@ type JobKinds = Pick<MetricsDependencies, "hasTasks" | "schedules" | "backups">;
 
 /** Runs the tasks that requests have queued, schedules and scheduled backups. */
 async function openJobs(
-  { postgres, config, asOwner, catalog, supervisor, log }: ServiceCore,
+  { postgres, config, asOwner, catalog, listener, supervisor, log }: ServiceCore,
   state: ServiceState,
   { hasTasks, schedules, backups }: JobKinds,
   opened: AsyncDisposableStack,
@@ -415,6 +415,7 @@ async function openJobs(
   });
   const jobs = await startJobRunner({
     url: postgres.directUrl,
+    listener,
     lanes: jobLanes(config, { schedules, backups }, (lane) => (hasTasks ? makeTaskList(taskRunner, lane) : {})),
     maintain: async () => {
       // If one part fails, the others still run.

@@ -47,7 +47,9 @@ const PARTS: Readonly<Record<string, Part>> = {
       const lane = (name: string) => ({ name, tasks: { [name]: () => {} }, concurrency: 2 });
       const lanes = [{ ...lane("first"), crons }, lane("second")];
       const maintain = async () => {};
-      const runner = new JobRunner({ url, lanes, maintain, cancelRunning: maintain, log });
+      const listener = openListener({ url, log });
+      opened.defer(() => listener.close());
+      const runner = new JobRunner({ url, listener, lanes, maintain, cancelRunning: maintain, log });
       opened.defer(() => runner.close(0));
       return runner.start();
     },

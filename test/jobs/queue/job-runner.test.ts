@@ -2,15 +2,37 @@ import pg from "pg";
 import { expect, test } from "vitest";
 import { readConfig } from "../../../config/config.ts";
 import { startJobRunner } from "../../../jobs/queue/job-runner.ts";
+import { openListener } from "../../../postgres/client/listen.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
 import { makeLogger } from "../../../runtime/log/log.ts";
 import { cloneDatabase } from "../../database.ts";
 import { until } from "../../until.ts";
 
+const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
+
+type RunnerOptions = Pick<Parameters<typeof startJobRunner>[0], "lanes"> &
+  Partial<Parameters<typeof startJobRunner>[0]>;
+
+async function startRunner(url: string, options: RunnerOptions) {
+  const listener = openListener({ url, log });
+  const nothing = async () => {};
+  try {
+    const runner = await startJobRunner({ url, listener, maintain: nothing, cancelRunning: nothing, log, ...options });
+    return {
+      async close() {
+        await runner.close(0);
+        await listener.close();
+      },
+    };
+  } catch (error) {
+    await listener.close();
+    throw error;
+  }
+}
+
 test("a job runner that fails to start leaves no worker that keeps the process alive", async () => {
   const database = await cloneDatabase("content");
-  const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
   const working = () =>
     withClient(database.ownerUrl, async (client) => {
       const { rows } = await client.query<{ count: number }>(
@@ -25,15 +47,12 @@ test("a job runner that fails to start leaves no worker that keeps the process a
     throw new Error("no");
   };
   try {
-    const attempt = startJobRunner({
-      url: database.ownerUrl,
+    const attempt = startRunner(database.ownerUrl, {
       lanes: [
         { name: "first", tasks: { first: () => {} }, concurrency: 4 },
         { name: "second", tasks: { second: () => {} }, concurrency: 1 },
       ],
       maintain: tend,
-      cancelRunning: async () => {},
-      log,
     });
     await expect(attempt).rejects.toThrow("no");
     expect(workingThen).toBeGreaterThan(0);
@@ -68,15 +87,10 @@ test.each(Object.keys(FAULTS))("when %s while a task ends, the queue goes on aft
     },
     second: () => void done.push("second"),
   };
-  const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
   const supervisor = new Supervisor({ log });
-  const runner = await startJobRunner({
+  const runner = await startRunner(database.ownerUrl, {
     supervisor,
-    url: database.ownerUrl,
     lanes: [{ name: "callers", tasks, concurrency: 2 }],
-    maintain: async () => {},
-    cancelRunning: async () => {},
-    log,
   });
   try {
     expect(supervisor.stopped()).toEqual([]);
@@ -88,7 +102,7 @@ test.each(Object.keys(FAULTS))("when %s while a task ends, the queue goes on aft
     await until(() => done.includes("second"));
     expect(supervisor.stopped()).toEqual([]);
   } finally {
-    await runner.close(0);
+    await runner.close();
     await server.end();
     await database.drop();
   }
@@ -103,15 +117,10 @@ test.each(Object.entries(REFUSALS))(
     const done: string[] = [];
     const query = (text: string) => withClient(database.ownerUrl, (client) => client.query(text));
     const tasks = { first: () => void done.push("first"), second: () => void done.push("second") };
-    const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
     const supervisor = new Supervisor({ log });
-    const runner = await startJobRunner({
+    const runner = await startRunner(database.ownerUrl, {
       supervisor,
-      url: database.ownerUrl,
       lanes: [{ name: "callers", tasks, concurrency: 2 }],
-      maintain: async () => {},
-      cancelRunning: async () => {},
-      log,
     });
     try {
       await query(`
@@ -125,7 +134,7 @@ test.each(Object.entries(REFUSALS))(
       await query("select graphile_worker.add_job('second')");
       await expect.poll(() => done.includes("second")).toBe(true);
     } finally {
-      await runner.close(0);
+      await runner.close();
       await database.drop();
     }
   },
@@ -133,16 +142,11 @@ test.each(Object.entries(REFUSALS))(
 
 test("a runner that gets errors instead of tasks is named, and goes on when it gets tasks again", async () => {
   const database = await cloneDatabase("content");
-  const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
   const supervisor = new Supervisor({ log });
   const done: unknown[] = [];
-  const jobs = await startJobRunner({
-    url: database.ownerUrl,
+  const jobs = await startRunner(database.ownerUrl, {
     lanes: [{ name: "first", tasks: { first: async (payload) => void done.push(payload) }, concurrency: 1 }],
-    maintain: async () => {},
-    cancelRunning: async () => {},
     supervisor,
-    log,
   });
   const query = (sql: string) => withClient(database.ownerUrl, (client) => client.query(sql));
   try {
@@ -152,7 +156,7 @@ test("a runner that gets errors instead of tasks is named, and goes on when it g
     await query("select graphile_worker.add_job('first', '{\"number\": 1}')");
     await expect.poll(() => done.length === 1 && supervisor.stopped().length === 0).toBe(true);
   } finally {
-    await jobs.close(0);
+    await jobs.close();
     await database.drop();
   }
 });

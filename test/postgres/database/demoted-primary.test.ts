@@ -186,6 +186,7 @@ test("migrations, LISTEN and the task queue follow the primary", async () => {
   const done: unknown[] = [];
   const jobs = await startJobRunner({
     url: urlOf("content"),
+    listener,
     lanes: [{ name: "notes", tasks: { note: async (payload) => void done.push(payload) }, concurrency: 2 }],
     maintain: async () => {},
     cancelRunning: async () => {},

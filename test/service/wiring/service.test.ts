@@ -191,7 +191,7 @@ test("DIRECT_DATABASE_URL is used for LISTEN and the task queue, and OWNER_DATAB
     const { rows } = await owner.query<{ name: string; query: string }>(sessions);
     return new Set(rows.filter(({ query }) => pattern.test(query)).map(({ name }) => name));
   };
-  for (const pattern of [/\blisten "jobs:insert"/i, /\blisten "?pgrst/i]) {
+  for (const pattern of [/^listen "/i, /\bjobs\.job_queue_id\b/]) {
     await until(async () => (await namesOf(pattern)).size > 0);
     expect(await namesOf(pattern)).toEqual(new Set(["direct"]));
   }
