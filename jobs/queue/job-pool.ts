@@ -4,13 +4,18 @@ import { findServer, type Listener } from "#postgres/client";
 import { suspectsStandby } from "#postgres/database";
 
 const CONNECT_TIMEOUT_MS = 10_000;
+/** The time that a lane waits for a connection of another one before the pool opens one more: asking for a job takes less. */
+const PATIENCE_MS = 50;
 
-/** The connections of all lanes: while there is nothing to do, each lane asks for jobs on a connection that another one has just used. */
+/** The connections of all lanes: while there is nothing to do, all lanes ask for jobs on the same connection, one after the other. */
 export class JobPool extends pg.Pool {
   readonly #clients: Set<pg.Client>;
   readonly #lanes = new Set<LanePool>();
+  readonly #patienceMs: number;
+  /** The functions that let the lanes go on that wait for a connection of another one. */
+  readonly #patient = new Set<() => void>();
 
-  constructor(url: string, max: number) {
+  constructor(url: string, max: number, patienceMs = PATIENCE_MS) {
     const clients = new Set<pg.Client>();
     const Client = class extends findServer(url).makePoolClient(CONNECT_TIMEOUT_MS) {
       constructor(config?: string | pg.ClientConfig) {
@@ -27,6 +32,11 @@ export class JobPool extends pg.Pool {
       keepAliveInitialDelayMillis: 10_000,
     });
     this.#clients = clients;
+    this.#patienceMs = patienceMs;
+    this.on("release", () => {
+      const [first] = this.#patient;
+      first?.();
+    });
     const ignore = () => {};
     this.on("error", ignore).on("connect", (client) => {
       client.on("error", ignore);
@@ -36,6 +46,19 @@ export class JobPool extends pg.Pool {
         if (suspectsStandby(error)) setImmediate(() => connection.stream.destroy());
       });
     });
+  }
+
+  /** Gives the connection that is released next; opens one only if that takes long. */
+  async connectPatiently(): Promise<pg.PoolClient> {
+    if (this.idleCount <= this.waitingCount && this.totalCount > 0 && this.totalCount < this.options.max) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#patient.add(resolve);
+      const timer = setTimeout(resolve, this.#patienceMs);
+      await promise;
+      clearTimeout(timer);
+      this.#patient.delete(resolve);
+    }
+    return this.connect();
   }
 
   /** Opens the part for a lane that holds up to this number of connections. */
@@ -115,7 +138,7 @@ export class LanePool extends EventEmitter {
     const { promise, resolve, reject } = Promise.withResolvers<pg.PoolClient>();
     if (this.#isClosed) return Promise.reject(new Error("The lane is closed"));
     this.#waiting.add(reject);
-    this.#pool.connect().then((client) => {
+    this.#pool.connectPatiently().then((client) => {
       if (this.#waiting.delete(reject)) resolve(this.#use(client as UsedClient));
       else client.release();
     }, reject);

@@ -15,12 +15,12 @@ beforeEach(() => {
 });
 afterEach(() => opened.disposeAsync());
 
-async function openPool(max: number) {
+async function openPool(max: number, patienceMs?: number) {
   const database = await cloneDatabase("empty");
   opened.defer(() => database.drop());
   const listener = openListener({ url: database.ownerUrl, log });
   opened.defer(() => listener.close());
-  const pool = new JobPool(database.ownerUrl, max);
+  const pool = new JobPool(database.ownerUrl, max, patienceMs);
   opened.defer(() => pool.destroy());
   const query = (text: string) => withClient(database.ownerUrl, (client) => client.query(text));
   const countSessions = async (name: string) =>
@@ -79,6 +79,21 @@ test("one lane uses the idle connection of another one", async () => {
     client.release();
   }
   expect(await countSessions("jobs")).toBe(1);
+});
+
+test("lanes that ask at the same time use one connection, one after the other", async () => {
+  const { listener, pool } = await openPool(4, 600_000);
+  const lanes = Array.from({ length: 4 }, () => pool.openLane(listener, 1));
+  for (let turn = 0; turn < 3; turn++) await Promise.all(lanes.map((lane) => lane.query("select 1")));
+  expect(pool.totalCount).toBe(1);
+});
+
+test("a lane gets a connection of its own if another one keeps its connection", async () => {
+  const { listener, pool } = await openPool(2, 1);
+  const held = await pool.openLane(listener, 1).connect();
+  expect((await pool.openLane(listener, 1).query("select 1 as one")).rows).toEqual([{ one: 1 }]);
+  expect(pool.totalCount).toBe(2);
+  held.release();
 });
 
 test("a lane that is closed loses the connections that it holds, and others get their room", async () => {

@@ -197,3 +197,14 @@ test("DIRECT_DATABASE_URL is used for LISTEN and the task queue, and OWNER_DATAB
   }
   expect(await namesOf(/./)).toContain("owner");
 });
+
+test("a service without requests keeps at most six connections, one of which listens", async () => {
+  await start();
+  const sessions = `
+    select query from pg_stat_activity
+    where datname = current_database() and backend_type <> 'background worker' and pid <> pg_backend_pid()`;
+  const queries = async () => (await owner.query<{ query: string }>(sessions)).rows.map(({ query }) => query);
+  // Connections of the start are closed after some seconds without use.
+  await until(async () => (await queries()).length <= 6);
+  expect((await queries()).filter((query) => /^(un)?listen |^notify /i.test(query))).toHaveLength(1);
+});
