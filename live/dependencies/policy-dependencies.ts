@@ -107,6 +107,8 @@ const SETTING = /current_setting\('request\.jwt\.claims'::text(?:, (?:true|false
 const ALL_CLAIMS = `\\((?:${SETTING}|NULLIF\\(${SETTING}, ''::text\\))\\)::jsonb?`;
 /** The body of a function that returns all claims. */
 const RETURNS_ALL_CLAIMS = new RegExp(`^RETURN ${ALL_CLAIMS}$`);
+/** The setting of one claim, which functions for earlier versions of PostgREST read. */
+const ONE_SETTING = /current_setting\('request\.jwt\.claim\.(?<claim>\w+)'::text(?:, (?:true|false))?\)/g;
 /** Any setting may hold claims, except one with a literal name that is the same for all callers of a role. */
 const AMBIGUOUS_SETTING = /current_setting\((?!'(?!request\.jwt)[\w.]+'::text[,)])/i;
 /** Built-in functions that run a text as SQL, or list settings. */
@@ -133,7 +135,8 @@ export function findClaims(conditions: readonly string[], dependencies: readonly
   const claims = new Set<string>();
   for (const text of texts) {
     for (const { groups } of text.matchAll(oneClaim)) claims.add(groups!.claim!);
-    const rest = text.replace(oneClaim, "");
+    for (const { groups } of text.matchAll(ONE_SETTING)) claims.add(groups!.claim!);
+    const rest = text.replace(oneClaim, "").replace(ONE_SETTING, "");
     if (AMBIGUOUS_SETTING.test(rest) || AMBIGUOUS_FUNCTION.test(rest) || new RegExp(calls).test(rest)) return "all";
   }
   return claims;

@@ -257,7 +257,7 @@ const TIME = /\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTI
 const TIME_WORD = /'\s*(?:now|today|tomorrow|yesterday)\s*'/i;
 /** Settings that not all requests of a caller have in common; none is called `graphql.refused`. */
 const OTHER_SETTING =
-  /current_setting\b(?!\(\s*'(?:request\.jwt\.claims|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
+  /current_setting\b(?!\(\s*'(?:request\.jwt\.(?:claims|claim\.\w+)|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
 
 type ReadObject =
   | (Extract<PolicyDependency, { kind: "condition" }> & {

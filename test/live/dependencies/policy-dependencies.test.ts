@@ -77,7 +77,16 @@ test.each([
   ["(auth.jwt())['sub'] = '1'", "all"],
   ["lower(current_setting('request.jwt.claims', true))::json ->> 'sub' = owner", "all"],
   ["current_setting('REQUEST.JWT.CLAIMS', true)::json ->> 'sub' = owner", "all"],
-  ["current_setting('request.jwt.claim.sub', true) = owner", "all"],
+  ["current_setting('request.jwt.claim.sub', true) = owner", ["sub"]],
+  [
+    "coalesce(current_setting('request.jwt.claim.sub', true), current_setting('request.jwt.claims', true)::json ->> 'sub') = owner",
+    ["sub"],
+  ],
+  [
+    "coalesce(nullif(current_setting('request.jwt.claim.email', true), ''), nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub') = owner",
+    ["email", "sub"],
+  ],
+  ["current_setting('request.jwt.claim.' || owner, true) = owner", "all"],
   ["current_setting(owner) = ''", "all"],
   ["(other.altered() ->> 'sub') = owner", "all"],
   ["query_to_xml('select auth.jwt()', true, true, '') is not null", "all"],

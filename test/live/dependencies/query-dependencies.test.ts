@@ -10,15 +10,20 @@ const database = useDatabase({
 });
 const client = useClient(database.ownerUrl);
 
-test.each(["current_setting ('request.headers', true)", `"current_setting"('request.headers', true)`])(
-  "the headers that %s reads in a text that Postgres has not parsed are noticed",
-  async (call) => {
+test.each([
+  ["current_setting ('request.headers', true)", true],
+  [`"current_setting"('request.headers', true)`, true],
+  ["current_setting('request.jwt.claims', true)", false],
+  ["current_setting('request.jwt.claim.sub', true)", false],
+])(
+  "%s in a text that Postgres has not parsed reads something of the single request: %s",
+  async (call, readsRequest) => {
     await client.query(
       `create or replace function public.tenant() returns text language sql stable as $$ select ${call} $$`,
     );
     const statement = { text: "select public.tenant() from public.films", role: "authenticated", searchPath: "public" };
     const read = await readQueryDependencies((work) => work(client), statement, "missing");
-    expect(read.readsRequest).toBe(true);
+    expect(read.readsRequest).toBe(readsRequest);
   },
 );
 
