@@ -255,9 +255,9 @@ const PUBLISHES_ALL = `
 const TIME = /\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\b/;
 /** The words that Postgres reads as such a time when it parses a text. */
 const TIME_WORD = /'\s*(?:now|today|tomorrow|yesterday)\s*'/i;
-/** Settings that not all requests of a caller have in common; none is called `graphql.refused`. */
+/** Settings that not all requests of a caller have in common; none is called `graphql.refused`. `AS current_setting` names a column. */
 const OTHER_SETTING =
-  /current_setting\b(?!\(\s*'(?:request\.jwt\.(?:claims|claim\.\w+)|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
+  /(?<!\bAS )current_setting\b(?!\(\s*'(?:request\.jwt\.(?:claims|claim\.\w+)|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
 
 type ReadObject =
   | (Extract<PolicyDependency, { kind: "condition" }> & {
