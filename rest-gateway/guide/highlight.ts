@@ -74,6 +74,7 @@ const GRAMMARS: Readonly<Record<string, Grammar>> = {
   env: SHELL,
   js: SCRIPT,
   ts: SCRIPT,
+  jsx: SCRIPT,
   tsx: SCRIPT,
   sql: SQL,
   pgsql: SQL,
