@@ -18,7 +18,13 @@ import type { GuideSection, RenderedMarkdown, renderMarkdown } from "./render-ma
 
 const GUIDE_PATH = "/docs/guide";
 const SEARCH_PATH = `${GUIDE_PATH}/search`;
-const SCRIPT_PATH = `${GUIDE_PATH}/search-field.js`;
+
+/** The scripts that pages load, and the folders that have them. */
+const SCRIPTS = new Map([
+  ["search-field.js", "."],
+  ["own-address.js", "."],
+  ["copy-buttons.js", "../pages"],
+]);
 
 const PICTURE_FOLDER = "docs/pictures/";
 const PICTURE = /^pictures\/(?<name>[\w-]+)\.(?<extension>png|svg)$/;
@@ -44,6 +50,12 @@ export function guideFolder(): Readonly<Record<string, GatewayHandler>> {
   const methods = new Map([["GET", get]]);
   return { [GUIDE_PATH]: (request) => dispatchMethod(methods, request) };
 }
+
+type PageParts = {
+  readonly current?: GuidePage;
+  readonly query?: string;
+  readonly after?: Html;
+};
 
 class Guide {
   readonly #pages = readGuidePages();
@@ -80,8 +92,9 @@ class Guide {
     const page = this.#bySlug.get(name);
     if (page) return this.#pageResponse(page);
     if (name === "") return this.#indexResponse();
-    if (name === "search-field.js") {
-      const body = await readFile(join(import.meta.dirname, "search-field.js"));
+    const folder = SCRIPTS.get(name);
+    if (folder !== undefined) {
+      const body = await readFile(join(import.meta.dirname, folder, name));
       return { status: 200, headers: { "Content-Type": "text/javascript; charset=utf-8" }, body };
     }
     const { name: picture, extension } = PICTURE.exec(name)?.groups ?? {};
@@ -95,7 +108,13 @@ class Guide {
 
   #pageResponse(page: GuidePage): GatewayResponse {
     const { title, content, sections } = this.#read(page);
-    return this.#toResponse(title, html`${contentsOf(sections)}${content}`, { current: page });
+    const outline = outlineOf(sections);
+    if (outline === null) return this.#toResponse(title, content, { current: page });
+    const folded = html`<details class="contents"><summary>On this page</summary>
+${outline}</details>`;
+    const beside = html`<nav class="outline" aria-label="On this page"><p>On this page</p>
+${outline}</nav>`;
+    return this.#toResponse(title, html`${folded}${content}`, { current: page, after: beside });
   }
 
   #indexResponse(): GatewayResponse {
@@ -119,13 +138,13 @@ ${pages.map(({ slug, title, about }) => html`<li><a href="${GUIDE_PATH}/${slug}"
     return { ...response, headers: { ...headers, "Cache-Control": "no-cache" } };
   }
 
-  #toResponse(title: string, content: Html, { current, query = "" }: { current?: GuidePage; query?: string } = {}) {
+  #toResponse(title: string, content: Html, { current, query = "", after }: PageParts = {}) {
     return this.#render({
       title,
       content,
       isWide: true,
       before: searchForm(query),
-      after: html`${pageList(this.#pages, current)}<script src="${SCRIPT_PATH}"></script>`,
+      after: html`${after}${pageList(this.#pages, current)}${[...SCRIPTS.keys()].map((name) => html`<script src="${GUIDE_PATH}/${name}"></script>`)}`,
     });
   }
 
@@ -181,13 +200,13 @@ function groupsOf(pages: readonly GuidePage[]): [string, GuidePage[]][] {
   return [...Map.groupBy(pages, ({ group }) => group)];
 }
 
-function contentsOf(sections: readonly GuideSection[]): Html | null {
+/** The list of the page's sections, which is folded above the text, and beside it where the window is wide. */
+function outlineOf(sections: readonly GuideSection[]): Html | null {
   const listed = sections.filter(({ level }) => level === 2);
   if (listed.length < MIN_LISTED_SECTIONS) return null;
-  return html`<details class="contents"><summary>On this page</summary>
-<ul>
+  return html`<ul>
 ${listed.map(({ anchor, heading }) => html`<li><a href="#${anchor}">${heading}</a></li>`)}
-</ul></details>`;
+</ul>`;
 }
 
 function resultList(results: readonly SearchResult[]): Html {

@@ -1,5 +1,6 @@
 import { Marked, type RendererObject, type Token, type Tokens } from "marked";
 import { Html, html } from "../pages/page.ts";
+import { highlight } from "./highlight.ts";
 
 export type GuideSection = {
   /** The anchor; null for the part before the first heading of the second level. */
@@ -43,8 +44,9 @@ function makeRenderer(anchors: Iterator<string>, resolveLink: ResolveLink): Rend
         .text;
     },
     code({ text, lang = "" }) {
-      const [, file] = lang.split(" ");
-      const block = html`<pre tabindex="0"><code>${text}</code></pre>`;
+      const [language = "", file] = lang.split(" ");
+      const kind = language === "" || language === "text" ? html` class="output"` : null;
+      const block = html`<pre${kind} tabindex="0"><code>${highlight(text, language)}</code></pre>`;
       return file ? html`<figure><figcaption>${file}</figcaption>${block}</figure>\n`.text : `${block.text}\n`;
     },
     table({ header, rows }) {

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type Catalog, type CatalogTable, hasSmartTag, publicComment } from "#catalog";
 import type { Config } from "#config";
 import type { GatewayRoutes } from "#http";
@@ -7,23 +9,7 @@ import { type Html, html, makeRenderPage } from "./page.ts";
 const MAX_COLUMNS = 4;
 const PLAIN_NAME = /^[a-z_]\w*$/i;
 
-/** A script that adds a copy button to each sample. Browsers allow it on HTTPS and localhost only. */
-const COPY_SCRIPT = `
-for (const sample of navigator.clipboard ? document.querySelectorAll("pre") : []) {
-  const frame = document.createElement("div");
-  frame.className = "copied";
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = "Copy";
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(sample.textContent);
-    button.textContent = "Copied";
-    setTimeout(() => (button.textContent = "Copy"), 1500);
-  });
-  sample.replaceWith(frame);
-  frame.append(sample, button);
-}
-`;
+const COPY_SCRIPT = readFileSync(join(import.meta.dirname, "copy-buttons.js"), "utf8");
 
 type StartPageDependencies = {
   readonly config: Config;

@@ -1,7 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
 import { SignJWT } from "jose";
 import jwt from "jsonwebtoken";
@@ -11,7 +13,8 @@ import { withClient } from "../../postgres/client/with-client.ts";
 import { makeLogger } from "../../runtime/log/log.ts";
 import { type Service, startService } from "../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { NO_PROJECT } from "../repository.ts";
+import { NO_PROJECT, REPOSITORY } from "../repository.ts";
+import { followTutorial, isAsPublished } from "./tutorial.ts";
 
 const SECRET = "the secret of the deployment before";
 const [ALICE, BOB] = ["5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b01", "5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b02"];
@@ -37,13 +40,7 @@ const SUPABASE = `
   insert into auth.users values ('${ALICE}', 'alice@example.org'), ('${BOB}', 'bob@example.org');
   insert into todos (user_id, task) values ('${BOB}', 'of Bob')`;
 
-const HASURA = `
-  create table public.todos (id int primary key, owner text not null);
-  alter table public.todos enable row level security;
-  create policy own on public.todos for select using (
-    owner = current_setting('request.jwt.claims')::jsonb -> 'https://hasura.io/jwt/claims' ->> 'x-hasura-user-id');
-  grant select on public.todos to authenticated;
-  insert into public.todos values (1, 'alice'), (2, 'bob')`;
+const SQL = /^```sql\n(.*?)^```$/ms;
 
 const POSTGREST =
   "create table public.films (id int primary key, title text); grant select on public.films to anon; insert into public.films values (1, 'Alien')";
@@ -147,20 +144,21 @@ describe("moving to this service", () => {
     expect(await (await fetch(`${url}/rest/v1/films?select=title`)).json()).toEqual([{ title: "Alien" }]);
   });
 
-  test("from Hasura keeps the tokens, with the role and the claims where Hasura puts them", async () => {
-    const database = await databaseWith(HASURA);
+  test("from Hasura keeps the tokens, with the role and the claims where Hasura puts them, as the page shows", async () => {
+    const page = await readFile(join(REPOSITORY, "docs/guides/hasura.md"), "utf8");
+    const [, sql] = page.match(SQL)!;
+    const database = await databaseWith(sql!);
+    const [, roleClaim] = page.match(/^PGRST_JWT_ROLE_CLAIM_KEY=(.*)$/m)!;
     const { url } = await serveWith({
       DATABASE_URL: database.url,
       JWT_SECRET: SECRET,
-      PGRST_JWT_ROLE_CLAIM_KEY: '."https://hasura.io/jwt/claims"."x-hasura-default-role"',
+      PGRST_JWT_ROLE_CLAIM_KEY: roleClaim!,
     });
     const claims = { "x-hasura-default-role": "authenticated", "x-hasura-user-id": "alice" };
-    const token = jwt.sign({ "https://hasura.io/jwt/claims": claims }, SECRET);
-    const response = await fetch(`${url}/graphql`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
-      body: JSON.stringify({ query: "{ todos(first: 5) { edges { node { owner } } } }" }),
-    });
-    expect(await response.json()).toEqual({ data: { todos: { edges: [{ node: { owner: "alice" } }] } } });
+    const TOKEN = jwt.sign({ "https://hasura.io/jwt/claims": claims }, SECRET);
+    const environment = { PATH: process.env.PATH, TOKEN };
+    const steps = await followTutorial(page.replace(SQL, ""), { folder: REPOSITORY, environment, address: url });
+    expect(steps.filter(({ expected }) => expected !== null).length).toBeGreaterThan(3);
+    expect(steps.filter((step) => !isAsPublished(step))).toEqual([]);
   });
 });

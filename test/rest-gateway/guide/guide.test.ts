@@ -59,7 +59,7 @@ describe("/docs/guide", () => {
   });
 
   test("is sent again only when it has changed", async () => {
-    for (const path of [GUIDE, `${GUIDE}/graphql`, `${GUIDE}/search-field.js`, `${GUIDE}/pictures/start-page.png`]) {
+    for (const path of [GUIDE, `${GUIDE}/graphql`, `${GUIDE}/copy-buttons.js`, `${GUIDE}/pictures/start-page.png`]) {
       const first = await fetch(service.url + path);
       expect([path, first.status]).toEqual([path, 200]);
       const again = await fetch(service.url + path, { headers: { "If-None-Match": first.headers.get("etag")! } });
@@ -151,6 +151,38 @@ describeInBrowser("the guide in a browser", () => {
       if (!javaScriptEnabled) await box.press("Enter");
       await page.getByRole("link", { name: "GraphQL › Name conflicts" }).click();
       await expect.poll(() => page.url()).toContain(`${GUIDE}/graphql#name-conflicts`);
+      await page.context().close();
+    }
+  });
+
+  test("has a copy button beside each sample, which copies it with the address of this service", async () => {
+    const page = await open(`${GUIDE}/front-end-guide`, { permissions: ["clipboard-read", "clipboard-write"] });
+    const sample = page.locator("figure", { hasText: "session.ts" }).first();
+    expect(await sample.locator(".keyword").first().textContent()).toBe("export");
+    await sample.getByRole("button", { name: "Copy" }).click();
+    await sample.getByRole("button", { name: "Copied" }).waitFor();
+    const copied = await page.evaluate("navigator.clipboard.readText()");
+    expect(copied).toContain(`export const SERVICE = "${service.url}";\n`);
+    await page.context().close();
+  });
+
+  test("has no copy button beside an output", async () => {
+    const page = await open(`${GUIDE}/tutorial/first-project`, {});
+    const [samples, outputs] = [page.locator("main pre"), page.locator("main pre.output")];
+    const buttons = page.getByRole("button", { name: "Copy" });
+    expect(await outputs.count()).toBeGreaterThan(0);
+    expect(await buttons.count()).toBe((await samples.count()) - (await outputs.count()));
+    await page.context().close();
+  });
+
+  test("has the outline of a page beside the text in a wide window, and folded above it in others", async () => {
+    for (const [width, isBeside] of [
+      [1400, true],
+      [1000, false],
+    ] as const) {
+      const page = await open(`${GUIDE}/limits`, { viewport: { width, height: 850 } });
+      expect(await page.getByRole("navigation", { name: "On this page" }).isVisible()).toBe(isBeside);
+      expect(await page.getByText("On this page").and(page.locator("summary")).isVisible()).toBe(!isBeside);
       await page.context().close();
     }
   });

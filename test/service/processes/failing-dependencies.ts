@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import pg from "pg";
 
-/** What a lane of jobs asks the queue, with the ids of its tasks as the second value. */
+/** The query by which a lane of jobs asks the queue for its next job, with the ids of its tasks as the second value. */
 const NEXT_JOB = "jobs.job_queue_id";
 
 /**

@@ -1,0 +1,88 @@
+import { once } from "node:events";
+import { readFile, symlink, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import jwt from "jsonwebtoken";
+import { rolldown } from "rolldown";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { describeInBrowser, launchBrowser } from "../browser.ts";
+import { useClient, useDatabase } from "../database.ts";
+import { useFixture, useFolder } from "../fixture.ts";
+import { REPOSITORY } from "../repository.ts";
+import { SECRET } from "../secret.ts";
+import { useService } from "../serve.ts";
+import { ADDRESS } from "./five-minutes.ts";
+
+const FILE = /^```jsx? (\S+)\n(.*?)^```$/gms;
+const TABLE = "templates/blank/db/migrations/current/0010-notes.sql";
+/** In development, React's strict mode mounts each component twice. */
+const RENDER = `
+  import { createElement, StrictMode } from "react";
+  import { createRoot } from "react-dom/client";
+  import { LiveList } from "./LiveList.jsx";
+  createRoot(document.getElementById("root")).render(createElement(StrictMode, null, createElement(LiveList)));`;
+
+describeInBrowser("the list that stays up to date", () => {
+  let site: Server;
+
+  const folder = useFolder("content-service-live-list-");
+  const database = useDatabase({ template: "platform" });
+  const owner = useClient(database.ownerUrl);
+  beforeAll(async () => {
+    await owner.query(await readFile(join(REPOSITORY, TABLE), "utf8"));
+  });
+  const service = useService({ database, settings: { BASE_SCHEMA: "platform" } });
+  const browser = useFixture(launchBrowser);
+  beforeAll(async () => {
+    await symlink(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+    await writeFile(join(folder, "render.jsx"), RENDER);
+    const page = await readFile(join(REPOSITORY, "docs/guides/live-list.md"), "utf8");
+    for (const [, name, text] of page.matchAll(FILE)) {
+      const code = text!.replaceAll(ADDRESS, service.url).replace("eyJ…", jwt.sign({ role: "anon" }, SECRET));
+      await writeFile(join(folder, name!), code);
+    }
+    const scripts = new Map<string, string>(
+      await Promise.all(["plain.js", "render.jsx"].map(async (file) => [`/${file}`, await bundle(file)] as const)),
+    );
+    site = createServer(({ url }, response) => {
+      const [path, file] = url!.split("?");
+      const html = `<!doctype html><title>List</title><div id="root"><ul id="list"></ul></div><script type="module" src="/${file}"></script>`;
+      response.setHeader("Content-Type", scripts.has(path!) ? "text/javascript" : "text/html");
+      response.end(scripts.get(path!) ?? html);
+    }).listen(0, "127.0.0.1");
+    await once(site, "listening");
+  });
+  afterAll(() => void site.close());
+
+  async function bundle(file: string): Promise<string> {
+    const build = await rolldown({
+      input: join(folder, file),
+      platform: "browser",
+      transform: { define: { "process.env.NODE_ENV": '"development"' } },
+      resolve: { symlinks: false },
+      logLevel: "silent",
+    });
+    const { output } = await build.generate({ format: "esm", codeSplitting: false });
+    await build.close();
+    return output[0].code;
+  }
+
+  test.each(["plain.js", "render.jsx"])("shows in %s what is inserted, hidden, revealed and deleted", async (file) => {
+    await owner.query("truncate public.notes");
+    await owner.query(
+      "insert into public.notes (author_id, words, is_public) values (1, 'One', true), (1, 'Two', false)",
+    );
+    const page = await (await browser.newContext()).newPage();
+    await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/?${file}`);
+    const expectShown = (words: string[]) => expect.poll(() => page.locator("li").allTextContents()).toEqual(words);
+    await expectShown(["One"]);
+    await owner.query("insert into public.notes (author_id, words, is_public) values (1, 'Three', true)");
+    await expectShown(["One", "Three"]);
+    await owner.query("update public.notes set is_public = not is_public where words in ('One', 'Two')");
+    await expectShown(["Two", "Three"]);
+    await owner.query("delete from public.notes where words = 'Three'");
+    await expectShown(["Two"]);
+    await page.context().close();
+  });
+});
