@@ -331,7 +331,7 @@ async function readInTransaction(
     "select oid from pg_catalog.pg_proc where proname = 'live_query' and pronamespace = pg_catalog.pg_my_temp_schema()",
   );
   const statement = made[0]!.oid;
-  const { routines, unread } = await parseBodies(client, { oid: statement, path: searchPath });
+  const { routines, ...bodies } = await parseBodies(client, { oid: statement, path: searchPath });
   const { rows } = await client.query<{ dependency: ReadObject }>(DEPENDENCIES, [
     routines.map(({ oid }) => oid),
     routines.map(({ path }) => path),
@@ -345,7 +345,7 @@ async function readInTransaction(
   const objects = rows.map(({ dependency }) =>
     dependency.kind === "relation" ? { ...dependency, isDistributed: distributed.has(dependency.oid) } : dependency,
   );
-  const summary = summarize(objects, unread, published[0]?.all_events === true);
+  const summary = summarize(objects, bodies, published[0]?.all_events === true);
   return { ...summary, fingerprint: await fetchFingerprint(client, summary.deciding) };
 }
 
@@ -353,13 +353,20 @@ type SearchedRoutine = { readonly oid: number; readonly path: string };
 /** The functions whose reads are not known. `composesSql`: they are not known because the function composes SQL. */
 type UnreadFunctions = ReadonlyMap<number, { readonly composesSql: boolean }>;
 
+type ParsedBodies = {
+  readonly unread: UnreadFunctions;
+  /** The functions in SQL whose body is that of another routine, too. */
+  readonly copied: ReadonlySet<number>;
+};
+
 /** Makes Postgres parse the bodies of all functions that the statement uses; the bodies show further functions. */
 async function parseBodies(
   client: pg.ClientBase,
   statement: SearchedRoutine,
-): Promise<{ readonly routines: readonly SearchedRoutine[]; readonly unread: UnreadFunctions }> {
+): Promise<ParsedBodies & { readonly routines: readonly SearchedRoutine[] }> {
   const routines = [statement];
   const unread = new Map<number, { readonly composesSql: boolean }>();
+  const copied = new Set<number>();
   const known = new Set<string>();
   const { rows: roles } = await client.query<{ are_schemas: boolean }>(ARE_ROLES_SCHEMAS);
   for (let count = 0; count < routines.length; ) {
@@ -377,10 +384,11 @@ async function parseBodies(
       const parsed = isOfRole ? UNREAD : await parseBody(client, unparsed, `live_body_${known.size}`);
       if (parsed.oid === null) unread.set(oid, parsed);
       else routines.push({ oid: parsed.oid, path });
+      if (unparsed.language === "sql") copied.add(oid);
     }
   }
   await client.query("select pg_catalog.set_config('search_path', '', true)");
-  return { routines, unread };
+  return { routines, unread, copied: copied.difference(unread) };
 }
 
 async function readParameterTypes(client: pg.ClientBase, text: string): Promise<string[]> {
@@ -414,7 +422,7 @@ function notLive(reason: string): QueryDependencies {
 
 function summarize(
   objects: readonly ReadObject[],
-  unread: UnreadFunctions,
+  { unread, copied }: ParsedBodies,
   publishesAll: boolean,
 ): Omit<QueryDependencies, "fingerprint"> {
   const relations = objects.filter((object) => object.kind === "relation");
@@ -424,6 +432,7 @@ function summarize(
   // The claims are those of all policies: a role may be granted to the caller's at any time.
   const appliedTexts = textsOf(objects.filter((object) => object.kind !== "condition" || !object.isOfOthers));
   const others = objects.filter((object) => object.kind === "condition" || object.kind === "function");
+  const known = others.filter((object) => object.kind === "condition" || !copied.has(object.oid));
   const trees = objects.filter((object) => object.kind === "tree");
   const unstreamed = objects.filter((object) => object.kind === "unstreamed read");
   const called = objects.filter((object) => object.kind === "system function");
@@ -436,7 +445,7 @@ function summarize(
         .filter((root) => root !== table.oid)
         .map((root) => ({ oid: root, isReadOnce: false, policyColumns: null })),
     ]),
-    claims: findClaims([], others.map(toPolicyDependency)),
+    claims: findClaims([], known.map(toPolicyDependency)),
     readsRequest: texts.some((text) => OTHER_SETTING.test(text)),
     obstacles: [
       ...(publishesAll ? [] : ["the publication of row changes does not have all kinds of changes"]),

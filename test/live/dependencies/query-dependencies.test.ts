@@ -11,19 +11,21 @@ const database = useDatabase({
 const client = useClient(database.ownerUrl);
 
 test.each([
-  ["current_setting ('request.headers', true)", true],
-  [`"current_setting"('request.headers', true)`, true],
-  ["current_setting('request.jwt.claims', true)", false],
-  ["current_setting('request.jwt.claim.sub', true)", false],
+  ["current_setting ('request.headers', true)", true, new Set()],
+  [`"current_setting"('request.headers', true)`, true, new Set()],
+  ["current_setting('request.jwt.claims', true)", false, "all"],
+  ["current_setting('request.jwt.claims', true)::json ->> 'email'", false, new Set(["email"])],
+  ["current_setting('request.jwt.claim.sub', true)", false, new Set(["sub"])],
 ])(
-  "%s in a text that Postgres has not parsed reads something of the single request: %s",
-  async (call, readsRequest) => {
+  "%s in a text that Postgres has not parsed reads something of the single request: %s, and these claims",
+  async (call, readsRequest, claims) => {
     await client.query(
       `create or replace function public.tenant() returns text language sql stable as $$ select ${call} $$`,
     );
     const statement = { text: "select public.tenant() from public.films", role: "authenticated", searchPath: "public" };
     const read = await readQueryDependencies((work) => work(client), statement, "missing");
     expect(read.readsRequest).toBe(readsRequest);
+    expect(read.claims).toEqual(claims);
   },
 );
 
