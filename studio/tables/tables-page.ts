@@ -1,7 +1,6 @@
-import { adminCall } from "../api/admin.ts";
-import { type DatabaseDescription, findTable, inNaturalOrder } from "../api/catalog.ts";
+import { type DatabaseDescription, findTable } from "../api/catalog.ts";
 import { sessionState, viewedCaller } from "../api/session.ts";
-import { useLoaded } from "../api/use-loaded.ts";
+import { useCatalog } from "../api/use-catalog.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading, PageHeader } from "../components/page.ts";
 import { html } from "../html.ts";
@@ -14,10 +13,7 @@ import { TableList } from "./table-list.ts";
 import { TableView } from "./table-view.ts";
 
 export function TablesPage() {
-  const catalog = useLoaded(
-    async (signal) => inNaturalOrder(await adminCall<DatabaseDescription>("GET /catalog", { signal })),
-    [],
-  );
+  const catalog = useCatalog();
   const state = useStore(sessionState);
   const [, schema, name] = useSegments();
   if (state.status !== "signed-in") return null;

@@ -51,6 +51,18 @@ describeInBrowser("Studio is loaded", () => {
     await page.close();
   });
 
+  test("with the catalogue of all parts, which leaves the rows as they are when it is read again", async () => {
+    const page = await studio.open("/studio/tables/public/films");
+    await firstRow(page);
+    const sent = (part: string) => studio.requests.filter(({ url }) => url.includes(part)).length;
+    const [reads, catalogs] = [sent("/rest/v1/films?select"), sent("/admin/v1/catalog")];
+    await studio.sql("create table public.newcomers (id int primary key)");
+    await page.getByRole("button", { name: "View as…" }).click();
+    await page.getByRole("link", { name: /^newcomers/, includeHidden: true }).waitFor();
+    expect([sent("/rest/v1/films?select"), sent("/admin/v1/catalog")]).toEqual([reads, catalogs + 1]);
+    await page.close();
+  });
+
   test("without the editor, until one is shown", async () => {
     const hasEditor = async (page: Page) => (await filesOf(page)).some(({ path }) => path.endsWith("/code-mirror.js"));
     const page = await studio.open("/studio/tables/public/films");
