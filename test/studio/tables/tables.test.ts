@@ -260,6 +260,31 @@ describeInBrowser("the tables of Studio", () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
+  test("are listed by when they were opened, until one is chosen", async () => {
+    await visit("/studio/tables");
+    await page.getByText("Choose a table.").waitFor();
+    const recent = page.getByRole("navigation", { name: "Opened last" }).getByRole("link");
+    for (const name of ["people", "notes", "people"]) {
+      await page
+        .getByRole("link", { name: new RegExp(`^${name}\\b`) })
+        .first()
+        .click();
+      await page.getByRole("heading", { name: `public.${name}` }).waitFor();
+    }
+    await page.getByRole("link", { name: "Tables", exact: true }).click();
+    await expect
+      .poll(async () => (await recent.allTextContents()).map((name) => name.trim()))
+      .toEqual(["people", "notes"]);
+    await recent.last().click();
+    await page.waitForURL("**/studio/tables/public/notes");
+  });
+
+  test("are created from their own page too", async () => {
+    await visit("/studio/tables");
+    await page.getByRole("button", { name: "New table" }).click();
+    await expect.poll(() => page.getByRole("dialog", { name: "New table" }).isVisible()).toBe(true);
+  });
+
   test("can be read once the missing privilege was granted where it is shown", async () => {
     await studio.sql("create table public.unreadable (id int primary key); insert into public.unreadable values (7)");
     try {
