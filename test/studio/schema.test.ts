@@ -168,6 +168,14 @@ describeInBrowser("the schema page", () => {
     await page.getByRole("heading", { name: "odd.profiles" }).waitFor();
   });
 
+  test("the menus of columns, constraints and policies are below each other", async () => {
+    await show("/studio/schema/table/public/users");
+    const menus = page.locator(".plain-table .menu-button");
+    await until(async () => (await menus.count()) > 8);
+    const places = await menus.evaluateAll((all) => all.map((button) => button.getBoundingClientRect().right));
+    expect(Math.max(...places) - Math.min(...places)).toBeLessThan(1);
+  });
+
   test("the diagram is moved and scaled by mouse, keys and buttons", async () => {
     await diagramOf("");
     const before = await boxOf(page, "users");
