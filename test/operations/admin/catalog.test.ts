@@ -119,7 +119,7 @@ describe("GET /admin/v1/catalog", () => {
   test("schemas of Postgres are left out, and those of the service are marked", async () => {
     const { schemas, tables } = await readCatalog();
     const internal = new Map(schemas.map(({ name, internal }) => [name, internal]));
-    for (const name of ["auth", "api", "content_service"]) expect(internal.get(name)).toBe(true);
+    for (const name of ["auth", "api", "content_service", "storage"]) expect(internal.get(name)).toBe(true);
     expect(internal.get("public")).toBe(false);
     expect(schemas.filter(({ exposed }) => exposed).map(({ name }) => name)).toEqual(["public"]);
     expect([...internal.keys()].filter((name) => /^pg_|information_schema/.test(name))).toEqual([]);
