@@ -30,6 +30,8 @@ COPY rest-gateway rest-gateway
 COPY runtime runtime
 COPY service service
 COPY studio studio
+# Otherwise each process would make it at its first page of Studio.
+RUN node rest-gateway/studio/bundle-studio.ts studio > studio/bundle.json
 
 USER node
 EXPOSE 3000

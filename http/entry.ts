@@ -102,8 +102,8 @@ type LoggedRequest = {
   readonly counter: RequestCounter | undefined;
 };
 
-/** A page of Studio loads a hundred of these files, which would hide the lines of other requests. */
-const STUDIO_FILE = /^\/studio\/(?:app|modules)\//;
+/** A page of Studio loads several of these files, which would hide the lines of other requests. */
+const STUDIO_FILE = /^\/studio\/app[@/]/;
 
 /** Logs one line when a request is finished, without the query string, which may hold keys and personal data. */
 function logRequest(log: Logger, { id, request, response, counter }: LoggedRequest): void {

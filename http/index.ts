@@ -78,6 +78,7 @@ export {
   type CompressedContent,
   compressContent,
   compressedResponse,
+  compressResponse,
   contentResponse,
   type TaggedContent,
   tagContent,

@@ -31,6 +31,9 @@ export function contentResponse({ body, headers }: TaggedContent, ifNoneMatch: s
   return { status: 304, headers: others, body: null };
 }
 
+const CACHED_QUALITY = 9;
+/** Takes a fifth of the time, for a tenth more bytes. */
+const FAST_QUALITY = 5;
 /** A window of n bits spans this much less than 2 ** n bytes. */
 const BROTLI_WINDOW_MARGIN = 16;
 
@@ -38,18 +41,32 @@ const BROTLI_WINDOW_MARGIN = 16;
 export type CompressedContent = { readonly plain: TaggedContent; readonly compressed: TaggedContent };
 
 export async function compressContent(body: string | Buffer, headers: ContentHeaders): Promise<CompressedContent> {
-  // The window matches the content, because clearing a larger one would take most of the time.
-  const window = Math.ceil(Math.log2(Buffer.byteLength(body) + BROTLI_WINDOW_MARGIN));
-  const params = {
-    [constants.BROTLI_PARAM_QUALITY]: 9,
-    [constants.BROTLI_PARAM_LGWIN]: Math.min(Math.max(window, 10), constants.BROTLI_MAX_WINDOW_BITS),
-  };
-  const compressed = await promisify(brotliCompress)(body, { params });
+  const compressed = await compress(body, CACHED_QUALITY);
   const varying = { ...headers, Vary: "Accept-Encoding, Origin" };
   return {
     plain: tagContent(body, varying),
     compressed: tagContent(compressed, { ...varying, "Content-Encoding": "br" }),
   };
+}
+
+async function compress(body: string | Buffer, quality: number): Promise<Buffer> {
+  // The window matches the content, because clearing a larger one would take most of the time.
+  const window = Math.ceil(Math.log2(Buffer.byteLength(body) + BROTLI_WINDOW_MARGIN));
+  const params = {
+    [constants.BROTLI_PARAM_QUALITY]: quality,
+    [constants.BROTLI_PARAM_LGWIN]: Math.min(Math.max(window, 10), constants.BROTLI_MAX_WINDOW_BITS),
+  };
+  return promisify(brotliCompress)(body, { params });
+}
+
+/** Compresses the body of one response, if the client accepts it. The tag must be weak, because both forms share it. */
+export async function compressResponse(
+  response: ContentResponse,
+  headers: IncomingHttpHeaders,
+): Promise<ContentResponse> {
+  if (response.body === null || !acceptsBrotli(headers["accept-encoding"])) return response;
+  const body = await compress(response.body, FAST_QUALITY);
+  return { ...response, headers: { ...response.headers, "Content-Encoding": "br" }, body };
 }
 
 /** Returns the form that the client accepts, or 304 if the client has that form. */

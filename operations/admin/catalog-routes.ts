@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { DatabaseDescription } from "#catalog/database-description";
-import { contentResponse, notFound } from "#http";
+import { compressResponse, contentResponse, notFound } from "#http";
 import { forEachInSlices } from "#runtime/concurrency";
 import { describeDatabase } from "../inspect/describe-database.ts";
 import type { AdminRoutes, AdminServices } from "./admin-request.ts";
@@ -14,7 +14,7 @@ export function catalogRoutes({ asOwner, catalog }: Pick<AdminServices, "asOwner
       if (!description) throw notFound();
       const { body, tag } = await serializeDescription(description);
       const headers = { "Content-Type": "application/json; charset=utf-8", ETag: tag };
-      return contentResponse({ body, headers }, request.headers["if-none-match"]);
+      return compressResponse(contentResponse({ body, headers }, request.headers["if-none-match"]), request.headers);
     },
   };
 }

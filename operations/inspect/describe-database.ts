@@ -41,6 +41,7 @@ export const INTERNAL_SCHEMAS: ReadonlySet<string> = new Set([
     "graphile_migrate",
     "graphile_worker",
     "realtime",
+    "storage",
   ],
 ]);
 

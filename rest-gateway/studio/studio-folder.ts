@@ -4,7 +4,7 @@ import { html } from "../pages/page.ts";
 import { STUDIO_PATH, StudioFiles } from "./studio-files.ts";
 
 /** A path of a file, not of a page. */
-const FILE_PATH = /^\/studio\/(app(@[^/]*)?|modules)\//;
+const FILE_PATH = /^\/studio\/app(@[^/]*)?\//;
 /** The part of Studio that a path shows: `/studio/tables/public/films` -> `tables`. */
 const PART = /^\/studio\/(?<part>[a-z]+)(\/|$)/;
 
@@ -16,7 +16,9 @@ export function studioFolder(): Readonly<Record<string, GatewayHandler>> {
     if (!FILE_PATH.test(path)) return shell(files, path);
     const file = await files.find(path);
     if (file === null) throw notFound();
-    return compressedResponse(await file.content(), headers);
+    const response = compressedResponse(file.content, headers);
+    const caching = file.isLasting ? "public, max-age=31536000, immutable" : "no-cache";
+    return { ...response, headers: { ...response.headers, "Cache-Control": caching } };
   };
   const methods = new Map([["GET", get]]);
   return { [STUDIO_PATH]: (request) => dispatchMethod(methods, request) };
@@ -25,9 +27,7 @@ export function studioFolder(): Readonly<Record<string, GatewayHandler>> {
 /** Returns one page for all paths: its script shows the part that the path names. */
 async function shell(files: StudioFiles, path: string): Promise<GatewayResponse> {
   const part = PART.exec(path)?.groups?.part ?? "tables";
-  const folder = await files.openFolder();
-  const main = folder.module("frame/main");
-  const modules = await files.withImports([main, folder.module(`${part}/${part}-page`)]);
+  const { main, modules, styles } = await files.pageFiles(part);
   const nonce = randomBytes(18).toString("base64");
   return {
     status: 200,
@@ -48,7 +48,7 @@ async function shell(files: StudioFiles, path: string): Promise<GatewayResponse>
     <meta name="color-scheme" content="light dark">
     <title>Studio</title>
     <link rel="icon" href="data:,">
-    ${folder.styles.map((style) => html`<link rel="stylesheet" href="${style}" nonce="${nonce}">\n    `)}
+    <link rel="stylesheet" href="${styles}" nonce="${nonce}">
     ${modules.map((module) => html`<link rel="modulepreload" href="${module}">\n    `)}
     <script type="module" src="${main}"></script>
   </head>

@@ -1,8 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { MatrixPage, TriedCaller, TriedOutcome, TriedTable } from "#operations/admin-types";
+import { shortName } from "../api/catalog.ts";
 import { isAborted } from "../api/client.ts";
 import { Button } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
+import { TextField } from "../components/field.ts";
 import { Notice } from "../components/notice.ts";
 import { type FoundUser, UserSearch, userName } from "../components/user-search.ts";
 import { html } from "../html.ts";
@@ -89,8 +91,13 @@ function useMatrix() {
 type MatrixTableProps = { readonly matrix: Matrix; readonly onChoose: (cell: ChosenCell) => void };
 
 function MatrixTable({ matrix: { callers, tables }, onChoose }: MatrixTableProps) {
+  const [search, setSearch] = useState("");
+  const wanted = search.trim().toLowerCase();
+  const found = tables.filter((table) => shortName(table).toLowerCase().includes(wanted));
   return html`
-    <div class="scroll-x" tabindex="0" role="group" aria-label=${texts.access.tabs.policies}>
+    <${TextField} label=${words.search} hideLabel type="search" placeholder=${words.search} value=${search} onInput=${setSearch} />
+    ${found.length === 0 && html`<p class="quiet">${words.noneFound}</p>`}
+    <div class="access-matrix-view" tabindex="0" role="group" aria-label=${texts.access.tabs.policies}>
       <table class="plain-table access-matrix">
         <thead>
           <tr>
@@ -99,7 +106,7 @@ function MatrixTable({ matrix: { callers, tables }, onChoose }: MatrixTableProps
             ${callers.map((caller) => html`<th key=${callerName(caller)} scope="col">${callerName(caller)}</th>`)}
           </tr>
         </thead>
-        ${tables.map((table) => html`<${TableRows} key=${`${table.schema}.${table.name}`} table=${table} callers=${callers} onChoose=${onChoose} />`)}
+        ${found.map((table) => html`<${TableRows} key=${`${table.schema}.${table.name}`} table=${table} callers=${callers} onChoose=${onChoose} />`)}
       </table>
     </div>
   `;
@@ -112,13 +119,13 @@ type TableRowsProps = {
 };
 
 function TableRows({ table, callers, onChoose }: TableRowsProps) {
-  const { schema, name, commands, total } = table;
+  const { name, commands, total } = table;
   return html`
     <tbody>
       ${commands.map(
         ({ command, results }, at) => html`
           <tr key=${command}>
-            ${at === 0 && html`<th scope="rowgroup" rowspan=${commands.length}>${schema === "public" ? name : `${schema}.${name}`}</th>`}
+            ${at === 0 && html`<th scope="rowgroup" rowspan=${commands.length}>${shortName(table)}</th>`}
             <th scope="row">${command}</th>
             ${results.map((outcome, index) => {
               const caller = callers[index]!;
@@ -126,7 +133,7 @@ function TableRows({ table, callers, onChoose }: TableRowsProps) {
                 <td key=${callerName(caller)}>
                   <button
                     type="button"
-                    class=${`access-outcome ${verdictOf(outcome, total)}`}
+                    class=${`access-outcome ${verdictOf(outcome, { command, role: caller.role, total })}`}
                     aria-label=${words.cell(callerName(caller), command, name, outcomeText(outcome, total))}
                     onClick=${() => onChoose({ table, command, caller, outcome })}
                   >
@@ -146,12 +153,17 @@ function callerName({ role, user, name }: TriedCaller): string {
   return user === null ? role : (name ?? user);
 }
 
-/** Returns the colour of an outcome: green for all rows, red for none. */
-function verdictOf({ kind, count }: TriedOutcome, total: number | null): "good" | "part" | "bad" | "unknown" {
-  if (kind === "denied") return "bad";
-  if (kind === "allowed") return "good";
-  if (kind === "failed" || total === 0 || total === null) return "unknown";
-  return count === total ? "good" : count === 0 ? "bad" : "part";
+type TriedCommand = { readonly command: string; readonly role: string; readonly total: number | null };
+
+/** Returns the class of an outcome. Colours are for what is allowed, and for what surprises: changes by anybody, and failures. */
+function verdictOf(
+  { kind, count = 0 }: TriedOutcome,
+  { command, role, total }: TriedCommand,
+): "all" | "some" | "none" | "open" | "failed" {
+  if (kind === "failed") return "failed";
+  if (kind === "denied" || (kind === "rows" && count === 0)) return "none";
+  if (role === "anon" && command !== "select") return "open";
+  return kind === "allowed" || count === total ? "all" : "some";
 }
 
 function outcomeText({ kind, count = 0, code = "" }: TriedOutcome, total: number | null): string {

@@ -43,13 +43,14 @@ export function Why() {
     setCommand(parseWriteCommand(chosen));
   };
   const request = path !== null && as && { path, schema, as };
-  const options = [...(viewed ? [{ value: VIEWED, label: viewed }] : []), ...roles];
+  const callers = [...(viewed ? [{ value: VIEWED, label: viewed }] : []), ...roles];
+  const options = callers.length > 0 ? callers : [{ value: "", label: texts.components.loading }];
   return html`
     <p>${words.intro}</p>
     <form class="access-request" onSubmit=${submit}>
       <${TextField} label=${words.request} placeholder="/rest/v1/…" value=${text} onInput=${setText} />
       <${Select} label=${words.command} value=${command ?? "select"} options=${words.commands} onChange=${chooseCommand} />
-      <${Select} label=${words.as} value=${role ?? (viewed ? VIEWED : (roles[0] ?? ""))} options=${options} onChange=${setRole} />
+      <${Select} label=${words.as} value=${role ?? (viewed ? VIEWED : (roles[0] ?? ""))} options=${options} disabled=${callers.length === 0} onChange=${setRole} />
       <${Button} type="submit" kind="primary">${words.explain}<//>
     </form>
     ${request && command === null && html`<${ExplainedRequest} ...${request} />`}

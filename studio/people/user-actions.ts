@@ -15,7 +15,7 @@ import { labelOf } from "./users-tab.ts";
 
 export type UserAction = keyof typeof texts.people.actions;
 
-/** Returns the actions that apply to the user. */
+/** Returns the actions that apply to the user, besides the deletion. */
 export function userActions(user: User): readonly UserAction[] {
   const isBanned = user.banned_until !== undefined && Date.parse(user.banned_until) > Date.now();
   return [
@@ -26,7 +26,6 @@ export function userActions(user: User): readonly UserAction[] {
     "editMetadata",
     isBanned ? "unban" : "ban",
     "signOut",
-    "delete",
   ];
 }
 

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
+import { Menu, type MenuItem } from "../components/menu.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
 import { PlainTable, Section } from "../components/plain-table.ts";
@@ -34,6 +35,8 @@ export function UserView({ id }: UserProps) {
     reload();
     setRound((last) => last + 1);
   };
+  const items = (actions: readonly UserAction[]): MenuItem[] =>
+    actions.map((each) => ({ label: texts.people.actions[each], onSelect: () => setAction(each) }));
   return html`
     <p><a href=${pathTo("people", "users")}>${texts.people.allUsers}</a></p>
     ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
@@ -45,14 +48,9 @@ export function UserView({ id }: UserProps) {
           <h2>${labelOf(user)}</h2>
           <${UserBadges} user=${user} />
         </div>
-        <div class="row">
-          ${userActions(user).map(
-            (each) => html`
-              <${Button} key=${each} size="small" kind=${each === "delete" ? "danger" : "plain"} onClick=${() => setAction(each)}>
-                ${texts.people.actions[each]}
-              <//>
-            `,
-          )}
+        <div class="user-actions">
+          <${Menu} label=${texts.people.userActions} icon="more" items=${items(userActions(user))}>${texts.people.userActions}<//>
+          <${Button} kind="danger" onClick=${() => setAction("delete")}>${texts.people.actions.delete}<//>
         </div>
         <${Facts} user=${user} />
         <${Sessions} id=${id} round=${round} />

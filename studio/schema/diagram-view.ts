@@ -99,7 +99,9 @@ function usePanZoom({ model, placeOf, onMove, panZoom }: DiagramViewProps) {
     panZoom.current = moved;
     return () => moved.stop();
   }, []);
-  useEffect(() => panZoom.current!.fit(boundsOf(model.boxes, placeOf)), [model]);
+  // A catalogue that is read again may differ in numbers of rows only.
+  const shape = model.boxes.map(({ id, width, height }) => [id, width, height]).join();
+  useEffect(() => panZoom.current!.fit(boundsOf(model.boxes, placeOf)), [shape]);
   return { svg, group, shown };
 }
 

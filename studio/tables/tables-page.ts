@@ -1,32 +1,35 @@
-import { adminCall } from "../api/admin.ts";
-import { type DatabaseDescription, findTable, inNaturalOrder } from "../api/catalog.ts";
+import { useEffect } from "preact/hooks";
+import { type DatabaseDescription, findTable } from "../api/catalog.ts";
 import { sessionState, viewedCaller } from "../api/session.ts";
-import { useLoaded } from "../api/use-loaded.ts";
+import { useCatalog } from "../api/use-catalog.ts";
+import { lazy } from "../components/lazy.ts";
 import { Notice } from "../components/notice.ts";
-import { Empty, Loading, PageHeader } from "../components/page.ts";
+import { Loading, PageHeader } from "../components/page.ts";
 import { html } from "../html.ts";
 import { pathTo, useSegments } from "../router.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
+import { storeRecentTable } from "./recent-tables.ts";
 import { findObstacle, grantStatements } from "./rows/table-access.ts";
 import { MissingGrant } from "./table-errors.ts";
 import { TableList } from "./table-list.ts";
 import { TableView } from "./table-view.ts";
+import { TablesStart } from "./tables-start.ts";
+
+const CreateTableButton = lazy(async () => (await import("../schema/forms/schema-menus.ts")).CreateTableButton);
 
 export function TablesPage() {
-  const catalog = useLoaded(
-    async (signal) => inNaturalOrder(await adminCall<DatabaseDescription>("GET /catalog", { signal })),
-    [],
-  );
+  const catalog = useCatalog();
   const state = useStore(sessionState);
   const [, schema, name] = useSegments();
   if (state.status !== "signed-in") return null;
   const role = state.viewAs?.role ?? state.session.role;
+  const { project } = state.session.studio;
   if (catalog.error) return html`<${Notice} kind="error" error=${catalog.error} onRetry=${catalog.reload} />`;
   if (!catalog.value) return html`<${PageHeader} title=${texts.tables.title} /><${Loading} />`;
   const chosen = schema !== undefined && name !== undefined ? { schema, name } : null;
   return html`
-    ${!chosen && html`<${PageHeader} title=${texts.tables.title} />`}
+    ${!chosen && html`<${PageHeader} title=${texts.tables.title}><${CreateTableButton} catalog=${catalog.value} /><//>`}
     <div class=${chosen ? "tables chosen" : "tables"}>
       <${TableList} catalog=${catalog.value} role=${role} chosen=${chosen} />
       <div class="table-pane">
@@ -34,9 +37,9 @@ export function TablesPage() {
           chosen
             ? html`
                 <a class="back-to-tables" href=${pathTo("tables")}>${texts.tables.allTables}</a>
-                <${ChosenTable} catalog=${catalog.value} role=${role} ...${chosen} caller=${viewedCaller(state)} onGranted=${catalog.reload} />
+                <${ChosenTable} catalog=${catalog.value} project=${project} role=${role} ...${chosen} caller=${viewedCaller(state)} onGranted=${catalog.reload} />
               `
-            : html`<${Empty}>${texts.tables.choose}<//>`
+            : html`<${TablesStart} catalog=${catalog.value} project=${project} />`
         }
       </div>
     </div>
@@ -45,6 +48,7 @@ export function TablesPage() {
 
 type ChosenTableProps = {
   readonly catalog: DatabaseDescription;
+  readonly project: string;
   readonly role: string;
   readonly schema: string;
   readonly name: string;
@@ -53,8 +57,11 @@ type ChosenTableProps = {
   readonly onGranted: () => void;
 };
 
-function ChosenTable({ catalog, role, schema, name, caller, onGranted }: ChosenTableProps) {
+function ChosenTable({ catalog, project, role, schema, name, caller, onGranted }: ChosenTableProps) {
   const table = findTable(catalog, { schema, name });
+  useEffect(() => {
+    if (table) storeRecentTable(project, table);
+  }, [project, schema, name, table === undefined]);
   if (!table) {
     return html`
       <${PageHeader} title=${name} />

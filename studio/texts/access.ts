@@ -10,6 +10,8 @@ export const accessTexts = {
       run: "Try all commands",
       stop: "Stop",
       addUser: "Add a user",
+      search: "Search tables",
+      noneFound: "No table matches.",
       table: "Table",
       command: "Command",
       started: "The first tables are tried.",

@@ -38,6 +38,7 @@ export const peopleTexts = {
       ...{ id: "Id", role: "Role", phone: "Phone number", created: "Created", confirmed: "Address confirmed" },
       ...{ lastSignIn: "Last sign-in", key: "Id in rows: auth.uid()" },
     },
+    userActions: "Actions",
     actions: {
       ...{ confirm: "Confirm the address", resetLink: "Link to set a password", setPassword: "Set a password" },
       ...{ changeRole: "Change the role", editMetadata: "Edit the metadata", ban: "Ban", unban: "End the ban" },

@@ -8,6 +8,7 @@ export const tablesTexts = {
     list: "Tables of the database",
     search: "Search tables",
     choose: "Choose a table.",
+    recent: "Opened last",
     noneFound: "No table is called so.",
     unknownTable: (name: string) => `There is no table ${name}.`,
     allTables: "All tables",

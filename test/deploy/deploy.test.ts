@@ -58,7 +58,7 @@ describe("the container's image", () => {
       "/docs/guide/deployment",
       "/openapi.json",
       "/graphiql",
-      "/studio/app/frame/main.ts",
+      "/studio/app/main.js",
     ]) {
       expect([path, (await fetch(program.url + path)).status]).toEqual([path, 200]);
     }

@@ -30,7 +30,7 @@ const routes: GatewayRoutes = {
     },
   },
   "/unsendable": { GET: () => jsonResponse(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
-  "/studio/app/frame/main.ts": { GET: () => jsonResponse(200, {}) },
+  "/studio/app@edition/main.js": { GET: () => jsonResponse(200, {}) },
   "/rest/v1/never": { GET: () => new Promise(() => {}) },
   "/rest/v1/nothing": { GET: () => ({ status: 200, headers: {}, body: null }) },
   "/rest/v1/varied": { GET: () => jsonResponse(200, {}, { Vary: "Accept" }) },
@@ -74,11 +74,12 @@ function start(environment: NodeJS.ProcessEnv = {}) {
 describe("the log line of a request", () => {
   test("has the level debug for a file of Studio that was sent, and info for others", async () => {
     const { app, lines } = start();
-    for (const path of ["/studio/app/frame/main.ts", "/studio/app/missing.ts", "/things"]) await request(app).get(path);
+    for (const path of ["/studio/app@edition/main.js", "/studio/app@edition/missing.js", "/things"])
+      await request(app).get(path);
     const levels = lines.filter(({ msg }) => msg === "request").map(({ path, level }) => ({ path, level }));
     expect(levels).toEqual([
-      { path: "/studio/app/frame/main.ts", level: 20 },
-      { path: "/studio/app/missing.ts", level: 30 },
+      { path: "/studio/app@edition/main.js", level: 20 },
+      { path: "/studio/app@edition/missing.js", level: 30 },
       { path: "/things", level: 30 },
     ]);
   });

@@ -1,5 +1,6 @@
+import { brotliDecompressSync } from "node:zlib";
 import { expect, it } from "vitest";
-import { contentResponse, tagContent } from "../../http/tagged-content.ts";
+import { compressResponse, contentResponse, tagContent } from "../../http/tagged-content.ts";
 
 const HEADERS = { "Content-Type": "text/css", "Content-Encoding": "br", "Cache-Control": "no-cache" };
 const content = tagContent("main {}", HEADERS);
@@ -32,4 +33,17 @@ it.each([
 it("other bytes have another tag, and the same bytes the same one", () => {
   expect(tagContent("main { }", HEADERS).headers.ETag).not.toBe(ETag);
   expect(tagContent(Buffer.from("main {}"), {}).headers.ETag).toBe(ETag);
+});
+
+it("a response is compressed for clients that accept it, under the same tag", async () => {
+  const headers = { "Content-Type": "application/json", ETag: 'W/"tag"' };
+  const response = { status: 200, headers, body: "[1, 2, 3]" } as const;
+  const compressed = await compressResponse(response, { "accept-encoding": "gzip, br" });
+  expect(compressed.headers).toEqual({ ...headers, "Content-Encoding": "br" });
+  expect(brotliDecompressSync(compressed.body as Buffer).toString()).toBe(response.body);
+  for (const accepted of [undefined, "gzip", "br;q=0"]) {
+    expect(await compressResponse(response, { "accept-encoding": accepted })).toBe(response);
+  }
+  const unchanged = { status: 304, headers, body: null } as const;
+  expect(await compressResponse(unchanged, { "accept-encoding": "br" })).toBe(unchanged);
 });

@@ -10,7 +10,10 @@ const SCHEMA = `
   grant select on notes to authenticated;
   insert into notes select n, n, 'note ' || n from generate_series(1, 3) n;
   create table open_notes (id bigint primary key);
-  grant select on open_notes to anon`;
+  grant select on open_notes to anon;
+  create table wide_notes (id bigint primary key);
+  grant select, update on wide_notes to anon, admin;
+  insert into wide_notes values (1)`;
 
 describeInBrowser("the part Access of Studio", () => {
   const studio = useFixture(() => openStudio({ schema: SCHEMA }));
@@ -34,6 +37,49 @@ describeInBrowser("the part Access of Studio", () => {
     await page.keyboard.press("Escape");
     await page.getByRole("button", { name: "denied: anon, select, notes", exact: true }).click();
     await page.getByText('grant select on "public"."notes" to "anon";').waitFor();
+    await page.close();
+  });
+
+  test("finds tables in the trial, whose heads stay in view, and colours what anybody may change", async () => {
+    const page = await studio.open("/studio/access");
+    await page.setViewportSize({ width: 1300, height: 420 });
+    await page.getByRole("button", { name: "Try all commands" }).click();
+    await page.getByRole("progressbar").waitFor({ state: "detached" });
+    const outcome = (name: string) => page.getByRole("button", { name, exact: true });
+    const groundOf = (name: string) => outcome(name).evaluate((cell) => getComputedStyle(cell).backgroundColor);
+    const denied = await groundOf("denied: anon, select, notes");
+    expect(await groundOf("0 of 3: authenticated, select, notes")).toBe(denied);
+    const allowed = await groundOf("all 1: admin, update, wide_notes");
+    expect(await groundOf("all 1: anon, select, wide_notes")).toBe(allowed);
+    const surprising = await groundOf("all 1: anon, update, wide_notes");
+    expect(new Set([denied, allowed, surprising]).size).toBe(3);
+
+    const head = page.getByRole("columnheader", { name: "anon" });
+    const before = await head.boundingBox();
+    await page.locator(".access-matrix-view").evaluate((view) => view.scrollTo(0, view.scrollHeight));
+    expect(await head.boundingBox()).toEqual(before);
+
+    await page.getByRole("searchbox", { name: "Search tables" }).fill("OPEN_");
+    await outcome("denied: anon, select, notes").waitFor({ state: "detached" });
+    expect(await page.getByRole("rowheader", { name: /notes$/ }).allTextContents()).toEqual(["open_notes"]);
+    await page.getByRole("searchbox", { name: "Search tables" }).fill("nowhere");
+    await page.getByText("No table matches.").waitFor();
+    await page.close();
+  });
+
+  test("names no role to explain a request for until the roles are known", async () => {
+    const page = await studio.open("/studio/files");
+    const known = Promise.withResolvers<void>();
+    await page.route("**/admin/v1/catalog", async (route) => {
+      await known.promise;
+      await route.continue();
+    });
+    await page.goto(`${studio.service.url}/studio/access?tab=why`);
+    const roles = page.getByRole("combobox", { name: "As" });
+    await expect.poll(() => roles.textContent()).toMatch(/^\s*Loading…\s*$/);
+    expect(await roles.isDisabled()).toBe(true);
+    known.resolve();
+    await expect.poll(() => roles.locator("option").allTextContents()).toContain("admin");
     await page.close();
   });
 

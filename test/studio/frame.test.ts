@@ -173,7 +173,7 @@ describeInBrowser("the frame of Studio", () => {
           }
         }
       },
-      await modulePath(page, "api/client.ts"),
+      await modulePath(page, "common.js"),
     );
     expect(refused).toBe(true);
     await page.getByText(/Viewing as late@example.org has ended/).waitFor();
@@ -194,7 +194,7 @@ describeInBrowser("the frame of Studio", () => {
         const { session, ...state } = sessionState.get();
         sessionState.set({ ...state, session: { ...session, studio: { ...session.studio, graphiql: false } } });
       },
-      await modulePath(page, "api/session.ts"),
+      await modulePath(page, "common.js"),
     );
     await expect.poll(() => page.getByRole("link", { name: "GraphiQL" }).count()).toBe(0);
     await page.getByRole("link", { name: "API reference" }).waitFor();
@@ -225,7 +225,7 @@ describeInBrowser("the frame of Studio", () => {
     const page = await studio.open("/studio/people");
     const loaded = () =>
       page.evaluate<string[]>("performance.getEntriesByType('resource').map((entry) => new URL(entry.name).pathname)");
-    const module = await modulePath(page, "running/running-page.ts");
+    const module = await modulePath(page, "running-page.js");
     expect(await loaded()).not.toContain(module);
     await page.getByRole("link", { name: "Running" }).click();
     await page.getByRole("heading", { name: "Running", level: 1 }).waitFor();

@@ -63,7 +63,7 @@ describeInBrowser("pages of other sites", () => {
   test("cannot load its modules", async () => {
     const page = await openOther("localhost");
     const isLoaded = await page.evaluate(
-      (url) => import(`${url}/studio/app/frame/main.ts`).then(() => true).catch(() => false),
+      (url) => import(`${url}/studio/app/main.js`).then(() => true).catch(() => false),
       studio.service.url,
     );
     expect(isLoaded).toBe(false);

@@ -40,6 +40,8 @@ describeInBrowser("the forms of the schema, without npm run dev", () => {
     const studio = await openStudio({ path: "/studio/schema", schema, ...PLATFORM });
     const { page } = studio;
     await openNewTable(page, "things");
+    const columns = page.getByRole("group", { name: "Columns" }).and(page.locator(".scroll-x"));
+    expect(await columns.evaluate((view) => view.scrollWidth - view.clientWidth)).toBe(0);
     await apply(page, "Run");
     await page.getByRole("heading", { name: "things" }).waitFor();
     expect(await studio.sql("select to_regclass('public.things') is not null as created")).toEqual([{ created: true }]);

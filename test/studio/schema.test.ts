@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { REPOSITORY } from "../repository.ts";
 import { until } from "../until.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, modulePath, type OpenStudio, openStudio } from "./studio.ts";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
 const DIAGRAM = "/studio/schema/diagram";
@@ -168,6 +168,14 @@ describeInBrowser("the schema page", () => {
     await page.getByRole("heading", { name: "odd.profiles" }).waitFor();
   });
 
+  test("the menus of columns, constraints and policies are below each other", async () => {
+    await show("/studio/schema/table/public/users");
+    const menus = page.locator(".plain-table .menu-button");
+    await until(async () => (await menus.count()) > 8);
+    const places = await menus.evaluateAll((all) => all.map((button) => button.getBoundingClientRect().right));
+    expect(Math.max(...places) - Math.min(...places)).toBeLessThan(1);
+  });
+
   test("the diagram is moved and scaled by mouse, keys and buttons", async () => {
     await diagramOf("");
     const before = await boxOf(page, "users");
@@ -192,6 +200,27 @@ describeInBrowser("the schema page", () => {
     expect((await boxOf(page, "users")).width).toBeGreaterThan(before.width * 1.4);
     await page.getByRole("button", { name: "Fit" }).click();
     expect(Math.round((await boxOf(page, "users")).width)).toBe(Math.round(before.width));
+  });
+
+  test("the diagram stays where it was moved when the catalogue is read again", async () => {
+    await diagramOf("");
+    const common = await modulePath(page, "common.js");
+    const readAgain = async () => {
+      await page.evaluate(`(async () => {
+        const { reloadCatalog } = await import("${common}");
+        await reloadCatalog();
+        await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+      })()`);
+    };
+    await readAgain();
+    await page.getByRole("button", { name: "Zoom in" }).click();
+    const before = await boxOf(page, "users");
+    await studio.sql("create sequence public.unrelated");
+    const read = page.waitForResponse((response) => response.url().endsWith("/admin/v1/catalog"));
+    await readAgain();
+    expect((await read).status()).toBe(200);
+    expect(await boxOf(page, "users")).toEqual(before);
+    await studio.sql("drop sequence public.unrelated");
   });
 
   test("two fingers scale the diagram", async () => {

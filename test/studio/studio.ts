@@ -102,7 +102,7 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
 }
 
 /**
- * A page that finds nothing that others have stored. Pages share the files of Studio, of which the first loads a hundred. The name of a window
+ * A page that finds nothing that others have stored. Pages share the files of Studio. The name of a window
  * lasts as long as its tab: DevTools would also clear what the other tabs have stored for themselves.
  */
 async function newPage(context: BrowserContext): Promise<Page> {
@@ -116,10 +116,10 @@ async function newPage(context: BrowserContext): Promise<Page> {
   return page;
 }
 
-/** The path of the module that the page has loaded, by its path in Studio's folder. */
+/** The path of a file of the edition that the page has loaded. `common.js` exports what several parts of Studio use. */
 export async function modulePath(page: Page, name: string): Promise<string> {
   const main = await page.locator("script[type=module]").getAttribute("src");
-  return main!.replace("frame/main.ts", name);
+  return main!.replace("main.js", name);
 }
 
 /** Signs in with the token of an administrator if the service does not give one to whoever opens the page. */

@@ -23,6 +23,7 @@ const MAX_READ = 200;
 /** Follows the changes of a table: reads rows in memory again and marks them when others change them. */
 export function useLiveRows(changer: RowChanger, windows: RowWindows, isOwn: (key: string) => boolean): LiveRows {
   const { table, key } = changer;
+  const { schema, name, published } = table;
   const [status, setStatus] = useState<ChannelStatus | null>(null);
   const [marks, setMarks] = useState<LiveRows["marks"]>(new Map());
   const [newRows, setNewRows] = useState(0);
@@ -36,7 +37,7 @@ export function useLiveRows(changer: RowChanger, windows: RowWindows, isOwn: (ke
     );
   }, [windows]);
   useEffect(() => {
-    if (!table.published || key.length === 0) {
+    if (!published || key.length === 0) {
       setStatus(null);
       return undefined;
     }
@@ -49,7 +50,7 @@ export function useLiveRows(changer: RowChanger, windows: RowWindows, isOwn: (ke
       mark,
       (count) => setNewRows((before) => before + count),
     );
-    const subscription = { event: "*", schema: table.schema, table: table.name, select: [] } as const;
+    const subscription = { event: "*", schema, table: name, select: [] } as const;
     let isStale = false;
     const onStatus = (next: ChannelStatus) => {
       setStatus(next);
@@ -61,7 +62,7 @@ export function useLiveRows(changer: RowChanger, windows: RowWindows, isOwn: (ke
       collector.close();
       leave();
     };
-  }, [table, key.join()]);
+  }, [schema, name, published, key.join()]);
   return { status, marks, newRows, forgetNewRows: () => setNewRows(0) };
 }
 

@@ -18,10 +18,12 @@ export type TableRowsOptions = {
 /** Returns the rows of a table with the filters and the order of the page's address. */
 export function useTableRows({ catalog, role, table, state, caller }: TableRowsOptions): RowWindows {
   const { filters, sort } = state;
-  const windows = useMemo(
-    () => openWindows(catalog, role, table, state),
-    [catalog, role, table, caller, ...keysOf(filters, sort)],
+  const query = useMemo(
+    () => describeQuery(catalog, role, table, state),
+    [catalog, role, table, ...keysOf(filters, sort)],
   );
+  // A catalogue that is read again leaves the rows as they are, unless they are read by another query.
+  const windows = useMemo(() => openWindows(query, table.estimated_rows ?? 0), [caller, ...keysOf(query)]);
   useEffect(() => {
     const isHuge = filters.length === 0 && (table.estimated_rows ?? 0) > MAX_COUNTED;
     if (!isHuge) void windows.countRows();
@@ -39,25 +41,47 @@ function keysOf(...values: readonly unknown[]): string[] {
   return values.map((value) => JSON.stringify(value));
 }
 
-function openWindows(catalog: DatabaseDescription, role: string, table: DescribedTable, { filters, sort }: RowsState) {
+type RowsQuery = {
+  readonly source: { readonly schema: string; readonly table: string };
+  readonly columns: readonly string[];
+  readonly conditions: readonly ReturnType<typeof formatFilter>[];
+  readonly order: ReturnType<typeof completeOrder>;
+  readonly isTotalOrder: boolean;
+};
+
+function describeQuery(
+  catalog: DatabaseDescription,
+  role: string,
+  table: DescribedTable,
+  { filters, sort }: RowsState,
+): RowsQuery {
   const columns = readableColumns(catalog, role, table);
   const known = sort.filter(({ column }) => columns.some(({ name }) => name === column));
   const key = findRowKey(catalog, role, table);
-  const order = completeOrder(known, key, (name) => columns.find((column) => column.name === name)?.nullable ?? false);
-  const source = { schema: table.schema, table: table.name };
-  const conditions = filters.map(formatFilter);
-  const names = [...new Set([...columns.map(({ name }) => name), ...key])];
+  return {
+    source: { schema: table.schema, table: table.name },
+    columns: [...new Set([...columns.map(({ name }) => name), ...key])],
+    conditions: filters.map(formatFilter),
+    order: completeOrder(known, key, (name) => columns.find((column) => column.name === name)?.nullable ?? false),
+    isTotalOrder: key.length > 0,
+  };
+}
+
+function openWindows(
+  { source, columns, conditions, order, isTotalOrder }: RowsQuery,
+  estimatedRows: number,
+): RowWindows {
   return new RowWindows({
     order,
-    isTotalOrder: key.length > 0,
-    pageSize: Math.min(100, Math.max(40, Math.floor(MAX_VALUES_OF_PAGE / names.length))),
-    rowCount: filters.length > 0 ? 0 : Math.max(0, table.estimated_rows ?? 0),
+    isTotalOrder,
+    pageSize: Math.min(100, Math.max(40, Math.floor(MAX_VALUES_OF_PAGE / columns.length))),
+    rowCount: conditions.length > 0 ? 0 : Math.max(0, estimatedRows),
     read: (request, signal) =>
       readRows(
         {
           ...source,
           ...request,
-          columns: names,
+          columns,
           filters: [...conditions, ...request.filters],
           order: formatOrder(request.order),
         },

@@ -93,7 +93,7 @@ test("tokens are not logged", async () => {
 test("with STUDIO=off no route exists, nor a page", async () => {
   const other = await openOperatedService({ STUDIO: "off" });
   try {
-    for (const route of [...routes, "GET /studio", "GET /studio/tables", "GET /studio/app/frame/main.ts"]) {
+    for (const route of [...routes, "GET /studio", "GET /studio/tables", "GET /studio/app/main.js"]) {
       const [method, path] = route.split(" ") as [string, string];
       const { status } = await other.send(path.replace(/\{\w+\}/, "1"), { method, token: other.tokens.admin });
       expect([route, status]).toEqual([route, 404]);

@@ -103,10 +103,23 @@ describe("GET /admin/v1/catalog", () => {
     await owner.query("drop table odd.newcomer");
   });
 
+  test("the response is compressed for clients that accept it", async () => {
+    const authorization = `Bearer ${tokenOf(ADMINISTRATOR)}`;
+    const [compressed, plain] = await Promise.all(
+      ["br", "identity"].map((accepted) => request("?schema=odd", { authorization, "accept-encoding": accepted })),
+    );
+    expect(compressed!.headers.get("content-encoding")).toBe("br");
+    expect(plain!.headers.get("content-encoding")).toBeNull();
+    const names = (description: unknown) => (description as DatabaseDescription).tables.map(({ name }) => name);
+    const tables = names(await compressed!.json());
+    expect(tables).toContain("types");
+    expect(tables).toEqual(names(await plain!.json()));
+  });
+
   test("schemas of Postgres are left out, and those of the service are marked", async () => {
     const { schemas, tables } = await readCatalog();
     const internal = new Map(schemas.map(({ name, internal }) => [name, internal]));
-    for (const name of ["auth", "api", "content_service"]) expect(internal.get(name)).toBe(true);
+    for (const name of ["auth", "api", "content_service", "storage"]) expect(internal.get(name)).toBe(true);
     expect(internal.get("public")).toBe(false);
     expect(schemas.filter(({ exposed }) => exposed).map(({ name }) => name)).toEqual(["public"]);
     expect([...internal.keys()].filter((name) => /^pg_|information_schema/.test(name))).toEqual([]);

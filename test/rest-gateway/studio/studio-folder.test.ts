@@ -1,10 +1,9 @@
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { cp, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { StudioFiles } from "../../../rest-gateway/studio/studio-files.ts";
 import { useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { REPOSITORY } from "../../repository.ts";
 import { serve, useService } from "../../serve.ts";
 
@@ -31,54 +30,35 @@ describe("the files of /studio", () => {
       );
       expect(policy).toMatch(/frame-ancestors 'none'$/);
       expect(response.headers.get("cache-control")).toBe("no-store");
-      expect(await response.text()).toMatch(
-        /<script type="module" src="\/studio\/app@[\w-]{16}\/frame\/main.ts"><\/script>/,
-      );
+      expect(await response.text()).toMatch(/<script type="module" src="\/studio\/app@[\w-]{16}\/main.js"><\/script>/);
       nonces.add(policy);
     }
     expect(nonces.size).toBe(3);
   });
 
-  test("the page names the modules that it needs at first, with those of the part in its path", async () => {
+  test("the page names the files that it needs at first, with those of the part in its path", async () => {
     const files = await filesOf("/studio/people");
     const names = files.map((file) => file.replace(/^\/studio\/app@[\w-]+\//, ""));
-    expect(names).toContain("people/people-page.ts");
-    expect(names).not.toContain("schema/schema-page.ts");
-    expect(files.filter((file) => /\/preact@[\d.]+\/(dist|hooks\/dist)\/\w+\.mjs$/.test(file)).length).toBe(2);
+    expect(new Set(names)).toEqual(new Set(["studio.css", "main.js", "common.js", "people-page.js"]));
     for (const file of files) expect({ file, status: (await get(file)).status }).toEqual({ file, status: 200 });
   });
 
-  test("a module is JavaScript without types, whose packages are at paths of their versions", async () => {
-    const response = await get("/studio/app/frame/main.ts");
+  test("a part is a file of JavaScript without types and packages, and the editor is another", async () => {
+    const response = await get("/studio/app/sql-page.js");
     const text = await response.text();
     expect(response.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
     expect(response.headers.get("cache-control")).toBe("no-cache");
-    expect(text).toMatch(/from "\/studio\/modules\/preact@[\d.]+\/dist\/preact\.mjs"/);
-    expect(await (await get("/studio/app/html.ts")).text()).not.toContain("import { type");
+    const imported = [...text.matchAll(/\bfrom\s*["'`]([^"'`]+)["'`]/g)].map(([, file]) => file);
+    expect(new Set(imported)).toEqual(new Set(["./common.js", "./main.js"]));
+    const editor = "cm-activeLine";
+    expect(await (await get("/studio/app/code-mirror.js")).text()).toContain(editor);
+    for (const file of await filesOf("/studio/sql")) expect(await (await get(file)).text()).not.toContain(editor);
   });
 
-  // Node warns once per process, so this needs one of its own.
-  test("types are stripped without a warning in the operator's console", async () => {
-    const script = `
-      const { StudioFiles } = await import("./rest-gateway/studio/studio-files.ts");
-      const file = await new StudioFiles().find("/studio/app/html.ts");
-      console.log((await file.content()).plain.body);`;
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
-      cwd: REPOSITORY,
-    });
-    expect(stdout).toMatch(/import {\s+h,\s+} from "\/studio\/modules\/preact/);
-    expect(stderr).toBe("");
-  });
-
-  test("a file of the page, of a package, and of the packages that it needs, may be kept for ever", async () => {
+  test("a file of the page, and one that it loads later, may be kept for ever", async () => {
     const paths = await filesOf("/studio");
-    expect(paths.length).toBeGreaterThan(80);
-    const version = JSON.parse(
-      readFileSync(join(REPOSITORY, "node_modules/@codemirror/view/package.json"), "utf8"),
-    ).version;
-    const view = await get(`/studio/modules/@codemirror/view@${version}/dist/index.js`);
-    const [, styles] = /from "(\/studio\/modules\/style-mod@[^"]+)"/.exec((await view.text()).replaceAll("'", '"'))!;
-    for (const path of [...paths, styles!]) {
+    const editor = paths[0]!.replace(/[^/]+$/, "code-mirror.js");
+    for (const path of [...paths, editor]) {
       const response = await get(path);
       expect({ path, status: response.status, caching: response.headers.get("cache-control") }).toEqual({
         path,
@@ -98,9 +78,7 @@ describe("the files of /studio", () => {
 
   test("an edition is known to a process that has shown no page", async () => {
     const [path] = (await filesOf("/studio")).filter((file) => file.endsWith("/studio.css"));
-    const file = await new StudioFiles().find(path!);
-    const { headers } = (await file!.content()).plain;
-    expect(headers["Cache-Control"]).toBe("public, max-age=31536000, immutable");
+    expect(await new StudioFiles().find(path!)).toMatchObject({ isLasting: true });
   });
 
   test("unchanged files are answered 304, and compressed for those who accept it", async () => {
@@ -114,13 +92,12 @@ describe("the files of /studio", () => {
   });
 
   test.each([
-    "/studio/app/nothing.ts",
+    "/studio/app/nothing.js",
     "/studio/app/tsconfig.json",
+    "/studio/app/bundle.json",
     "/studio/app/..%2Fserver.ts",
+    "/studio/app/frame/main.ts",
     "/studio/app/tables",
-    "/studio/modules/pg@8.23.1/lib/index.js",
-    "/studio/modules/preact@0.0.0/dist/preact.mjs",
-    "/studio/modules/preact@11.2.0/package.json",
   ])("%s is not served", async (path) => {
     expect((await get(path)).status).toBe(404);
   });
@@ -130,5 +107,54 @@ describe("the files of /studio", () => {
     const without = await serve(database, { STUDIO: "off" });
     expect((await fetch(`${without.url}/studio`)).status).toBe(404);
     await without.stop();
+  });
+});
+
+describe("a changed source of Studio", () => {
+  const folder = useFolder("content-service-studio-");
+  const sources = join(folder, "studio");
+  beforeAll(async () => {
+    await cp(join(REPOSITORY, "studio"), sources, { recursive: true });
+    await symlink(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
+  });
+
+  const textOf = async (files: StudioFiles, path: string) => String((await files.find(path))?.content.plain.body);
+
+  test.each([
+    ["styles", "studio.css", "/* changed */", "\n/* changed */"],
+    ["main", "frame/main.ts", "written-later", '\ndocument.title = "written-later";'],
+  ] as const)("is in the next page, at a path of its own: %s", async (file, source, expected, added) => {
+    const files = new StudioFiles(sources);
+    const before = await files.pageFiles("tables");
+    expect(await files.pageFiles("tables")).toEqual(before);
+    expect(await textOf(files, before[file])).not.toContain(expected);
+    await writeFile(join(sources, source), `${await readFile(join(sources, source), "utf8")}${added}`);
+    const after = await files.pageFiles("tables");
+    expect(after[file]).not.toBe(before[file]);
+    expect(await textOf(files, after[file])).toContain(expected);
+    // Browsers that still show the earlier page must not keep the new file for it.
+    expect(await files.find(before[file])).toMatchObject({ isLasting: false });
+  });
+
+  test("is not read where the bundle was packed, as in packages and images", async () => {
+    const packed = [{ name: "studio.css", text: "main {}", imports: [] }];
+    await writeFile(join(sources, "bundle.json"), JSON.stringify(packed));
+    const files = new StudioFiles(sources);
+    const { styles } = await files.pageFiles("tables");
+    expect(await textOf(files, styles)).toBe("main {}");
+    await writeFile(join(sources, "bundle.json"), "[]");
+    expect((await files.pageFiles("tables")).styles).toBe(styles);
+  });
+
+  test("that cannot be bundled is an error until it is mended", async () => {
+    const broken = join(folder, "broken");
+    await cp(join(REPOSITORY, "studio"), broken, { recursive: true });
+    const main = join(broken, "frame/main.ts");
+    const text = await readFile(main, "utf8");
+    await writeFile(main, `${text}\nconst ;`);
+    const files = new StudioFiles(broken);
+    await expect(files.pageFiles("tables")).rejects.toThrow("main.ts");
+    await writeFile(main, text);
+    expect((await files.pageFiles("tables")).modules.length).toBe(3);
   });
 });

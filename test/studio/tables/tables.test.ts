@@ -64,6 +64,13 @@ describeInBrowser("the tables of Studio", () => {
     page = await studio.open(path);
     return page;
   };
+  /** Shows what the role sees. Returns when the page has been drawn with it. */
+  const viewAs = async (role: string) =>
+    page.evaluate(`(async () => {
+      const { viewAs } = await import("${await modulePath(page, "common.js")}");
+      await viewAs({ subject: { role: "${role}" }, label: "${role}" });
+      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    })()`);
   const studio = useFixture(() => openStudio({ template: "empty", schema: SCHEMA }));
   afterEach(() => page?.close());
 
@@ -253,6 +260,31 @@ describeInBrowser("the tables of Studio", () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
+  test("are listed by when they were opened, until one is chosen", async () => {
+    await visit("/studio/tables");
+    await page.getByText("Choose a table.").waitFor();
+    const recent = page.getByRole("navigation", { name: "Opened last" }).getByRole("link");
+    for (const name of ["people", "notes", "people"]) {
+      await page
+        .getByRole("link", { name: new RegExp(`^${name}\\b`) })
+        .first()
+        .click();
+      await page.getByRole("heading", { name: `public.${name}` }).waitFor();
+    }
+    await page.getByRole("link", { name: "Tables", exact: true }).click();
+    await expect
+      .poll(async () => (await recent.allTextContents()).map((name) => name.trim()))
+      .toEqual(["people", "notes"]);
+    await recent.last().click();
+    await page.waitForURL("**/studio/tables/public/notes");
+  });
+
+  test("are created from their own page too", async () => {
+    await visit("/studio/tables");
+    await page.getByRole("button", { name: "New table" }).click();
+    await expect.poll(() => page.getByRole("dialog", { name: "New table" }).isVisible()).toBe(true);
+  });
+
   test("can be read once the missing privilege was granted where it is shown", async () => {
     await studio.sql("create table public.unreadable (id int primary key); insert into public.unreadable values (7)");
     try {
@@ -298,11 +330,7 @@ describeInBrowser("the tables of Studio", () => {
   test("are those of the role that is viewed as", async () => {
     await visit("/studio/tables/public/glad_people");
     await showsIds(page, ["9007199254740993"]);
-    await page.evaluate(`(async () => {
-      const { requestJson } = await import("${await modulePath(page, "api/client.ts")}");
-      const { setViewAs } = await import("${await modulePath(page, "api/session.ts")}");
-      setViewAs({ ...(await requestJson("/admin/v1/view-as", { method: "POST", body: { role: "anon" } })), label: "anon" });
-    })()`);
+    await viewAs("anon");
     await page.getByRole("link", { name: /people.*The role anon may not read this table/s }).waitFor();
     await expect
       .poll(async () =>
@@ -315,15 +343,6 @@ describeInBrowser("the tables of Studio", () => {
   });
 
   test("stay, with the place, when the token of the viewed role is renewed", async () => {
-    const viewAs = async (role: string) =>
-      page.evaluate(`(async () => {
-        const { requestJson } = await import("${await modulePath(page, "api/client.ts")}");
-        const { currentToken, setViewAs } = await import("${await modulePath(page, "api/session.ts")}");
-        const headers = { Authorization: "Bearer " + currentToken() };
-        const viewed = await requestJson("/admin/v1/view-as", { method: "POST", headers, body: { role: "${role}" } });
-        setViewAs({ ...viewed, label: "${role}" });
-        await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-      })()`);
     const reads = () => studio.requests.filter(({ url }) => url.includes("/rest/v1/numbers")).length;
     await visit("/studio/tables/public/numbers?order=id.asc");
     await viewAs("anon");
