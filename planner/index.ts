@@ -14,7 +14,6 @@ export {
   type PlannedRequest,
   type PlanRequest,
   type PreparedRequest,
-  retainedBytes,
 } from "./prepare.ts";
 export type { ResponseRow } from "./query/build-query.ts";
 export { buildVersionCondition, rowVersionsSql, type VersionCondition } from "./row-versions.ts";

@@ -103,7 +103,7 @@ const PLAN_OVERHEAD_BYTES = 4_000;
 const BYTES_PER_SQL_CHARACTER = 12;
 
 /** The approximate memory of a plan, by the length of its statements. */
-export function retainedBytes({ template, stream, estimate }: PlannedRequest): number {
+function retainedBytes({ template, stream, estimate }: PlannedRequest): number {
   const texts = [template, stream?.probe, stream?.rows, estimate?.template];
   const characters = texts.reduce((sum, statement) => sum + (statement?.text.length ?? 0), 0);
   return PLAN_OVERHEAD_BYTES + BYTES_PER_SQL_CHARACTER * characters;
@@ -116,7 +116,14 @@ type PlannerOptions = Omit<PlanOptions, "role"> & {
   readonly anonymousRole?: string | undefined;
 };
 
-export type PlanRequest = (intent: Intent, response: ResponseOptions, catalog: Catalog, role: string) => PlannedRequest;
+/** `planKey` is the same object for intents of one role that differ in their values only: their shape is written once. */
+export type PlanRequest = (
+  intent: Intent,
+  response: ResponseOptions,
+  catalog: Catalog,
+  role: string,
+  planKey?: object,
+) => PlannedRequest;
 
 /** Plans each shape of intent once per catalogue and role. */
 export function makeRequestPlanner(options: PlannerOptions, hits?: CacheHits): PlanRequest {
@@ -124,11 +131,14 @@ export function makeRequestPlanner(options: PlannerOptions, hits?: CacheHits): P
     new RecentMap<string, PlannedRequest>(MAX_PLAN_BYTES, (_, planned) => retainedBytes(planned), hits);
   const [ofAnonymous, ofOthers] = [makeCache(), makeCache()];
   let cachedFor: Catalog | null = null;
+  const shapeTextOf = memoizePerObject((_planKey: object, ...shape: Parameters<typeof shapeText>) =>
+    shapeText(...shape),
+  );
   // A request may be planned several times: for its key, its transaction and itself.
   const planNested = memoizePerObject((intent: NestedIntent, ...rest: [ResponseOptions, Catalog, string]) =>
     planNestedRequest(intent, rest[0], rest[1], { ...options, role: rest[2] }),
   );
-  return (intent, response, catalog, role) => {
+  return (intent, response, catalog, role, planKey) => {
     if (isNested(intent)) return planNested(intent, response, catalog, role);
     if (catalog !== cachedFor) {
       ofAnonymous.clear();
@@ -136,14 +146,18 @@ export function makeRequestPlanner(options: PlannerOptions, hits?: CacheHits): P
       cachedFor = catalog;
     }
     const cache = role === options.anonymousRole ? ofAnonymous : ofOthers;
-    const key = `${role}\n${statementShapeKey(intent, response)}`;
-    let planned = cache.get(key);
+    const shape = planKey ? shapeTextOf(planKey, intent, response, role) : shapeText(intent, response, role);
+    let planned = cache.get(shape);
     if (!planned) {
       planned = buildTemplates(planIntent(intent, response, catalog, { ...options, role }), intent, options);
-      cache.set(key, planned);
+      cache.set(shape, planned);
     }
     return planned;
   };
+}
+
+function shapeText(intent: Intent, response: ResponseOptions, role: string): string {
+  return `${role}\n${statementShapeKey(intent, response)}`;
 }
 
 function buildTemplates(plan: Plan, { count }: Intent, { neverStreams, maxRows }: PlannerOptions): PlannedRequest {

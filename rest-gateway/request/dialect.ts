@@ -30,7 +30,7 @@ export type ParsedRequest = {
   readonly catalog: Catalog;
   /** The intent; a function if it is parsed in the request's transaction, or if other rows have to be read for it first. */
   readonly intent: Intent | ((run: RunIntent) => Promise<Intent>);
-  /** The key by which the plan is found: the same object for intents that differ in their values only. */
+  /** The same object for intents of one role that differ in their values only; the plan is found by it. */
   readonly planKey?: object | undefined;
   /** Runs before the statement, in the same transaction; it may refuse the request. */
   readonly precheck?: ((run: RunIntent) => Promise<void>) | undefined;

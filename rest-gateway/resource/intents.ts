@@ -121,8 +121,10 @@ export type PlanIntent = (
   planKey?: object | undefined,
 ) => PlannedRequest;
 
-/** Makes a planner. Intents with the same plan key differ in their values only, so their plan is found without comparing them. */
-export function makeResourcePlanner({ maxPageSize }: Pick<Config, "maxPageSize">, hits: CacheHits): PlanIntent {
+export function makeResourcePlanner(
+  { maxPageSize, anonRole }: Pick<Config, "maxPageSize" | "anonRole">,
+  hits: CacheHits,
+): PlanIntent {
   const planRequest = makeRequestPlanner(
     {
       aggregates: false,
@@ -132,21 +134,12 @@ export function makeResourcePlanner({ maxPageSize }: Pick<Config, "maxPageSize">
       explainEnabled: false,
       // The digest of the whole response precedes it.
       neverStreams: true,
+      anonymousRole: anonRole,
     },
     hits,
   );
-  /** The plans by key. Plan keys live as long as the catalog. */
-  const plannedByKey = new WeakMap<object, PlannedRequest>();
-
   return (catalog, { role }, intent, planKey) => {
-    const existing = planKey && plannedByKey.get(planKey);
-    if (existing) {
-      hits.found++;
-      return existing;
-    }
     const options = intent.kind === "update" || intent.kind === "delete" ? CHANGE_OPTIONS : RESPONSE_OPTIONS;
-    const planned = planRequest(intent, options, catalog, role);
-    if (planKey) plannedByKey.set(planKey, planned);
-    return planned;
+    return planRequest(intent, options, catalog, role, planKey);
   };
 }

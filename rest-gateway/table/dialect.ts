@@ -4,7 +4,7 @@ import { type Config, isEmbedded } from "#config";
 import { type FindBodyLimit, type GatewayHandler, type GatewayRequest, makeBodyLimits, TABLE_PREFIX } from "#http";
 import { makeServiceCounters, type ServiceCounters } from "#http/observability";
 import type { LiveQueries } from "#live";
-import { makeRequestPlanner, type Plan, type PlannedRequest, type PlanRequest, type RunResult } from "#planner";
+import { makeRequestPlanner, type Plan, type PlanRequest, type RunResult } from "#planner";
 import type { Intent, ResponseOptions } from "#planner/intent";
 import { quotedName } from "#postgres/client";
 import { type Database, isSerializationFailure } from "#postgres/database";
@@ -44,7 +44,7 @@ import {
   type TableParseSettings,
   type TableRequest,
 } from "./parse/request.ts";
-import { type PlannedTableRequest, type RequestShape, RequestShapeCache, requestShape } from "./request-shape-cache.ts";
+import { RequestShapeCache, requestShape, type ShapedRequest } from "./request-shape-cache.ts";
 import { allowedMethods, makeRootDescription } from "./respond/describe.ts";
 import { respond } from "./respond/respond.ts";
 import { isTableBatch, makeTableBatch } from "./table-batch.ts";
@@ -74,17 +74,9 @@ type TableInterface = TaskHandler & {
 type ParsedTableRequest = ParsedRequest & {
   readonly intent: Intent;
   readonly table: TableRequest;
-  /** The shape; null if the plan is not cached by shape. */
-  readonly shape: (RequestShape & { readonly rawQuery: string }) | null;
-  /** The plan of an earlier request of the same shape. */
-  readonly planned: PlannedRequest | null;
   /** The request for an ETag; null if there is none. */
   readonly tagRequest: TagRequest | null;
 };
-
-/** A parsed request, which may have been planned for an earlier one. */
-type KnownTableRequest = Omit<PlannedTableRequest, "planned"> & Pick<ParsedTableRequest, "planned">;
-type TableContent = Pick<ParsedTableRequest, "catalog" | "shape"> & { readonly content: ParsedBody };
 
 const SHAPING_HEADERS = ["content-type", "content-profile", "accept", "prefer"] as const;
 
@@ -160,13 +152,10 @@ class TableDialect implements Dialect<ParsedTableRequest> {
     return this.#readBody(request, caller).then((content) => this.#parse(request, caller, content));
   }
 
-  plan(parsed: ParsedTableRequest, { role }: Caller, intent: Intent) {
-    if (parsed.planned) return parsed.planned;
-    const { shape, table: request, catalog } = parsed;
+  plan(parsed: ParsedTableRequest, { role }: Caller, intent: Intent, planKey: object | undefined) {
+    const { table: request, catalog } = parsed;
     const options = intent === parsed.intent ? responseOptions(request) : comparisonOptions(request);
-    const planned = this.#plan(intent, options, catalog, role);
-    if (shape) this.#shapeCache.add(shape, shape.rawQuery, role, { request, intent, planned }, catalog);
-    return planned;
+    return this.#plan(intent, options, catalog, role, planKey);
   }
 
   respond({ table, tagRequest }: ParsedTableRequest, plan: Plan, result: RunResult) {
@@ -210,21 +199,23 @@ class TableDialect implements Dialect<ParsedTableRequest> {
     const raw = { method, path: pathBelowPrefix(request.path), rawQuery, headers, content };
     const shape = requestShape(raw);
     const cached = shape && this.#shapeCache.find(shape, rawQuery, caller.role, catalog);
-    if (cached) return this.#toParsed(request, cached, { catalog, content, shape: null });
+    if (cached) return this.#toParsed(request, cached, catalog, content);
     const table = parseTableRequest(raw, this.#settingsFor(catalog));
     const { action } = table;
     if (action.kind === "options") return null;
     if (action.kind === "describe") {
       return { response: this.#describe({ request, parsed: table, tables: action.tables, caller, catalog }) };
     }
-    const known = { request: table, intent: action.intent, planned: null };
-    return this.#toParsed(request, known, { catalog, content, shape: shape && { ...shape, rawQuery } });
+    const parsed = { request: table, intent: action.intent };
+    const planKey = shape ? this.#shapeCache.add(shape, rawQuery, caller.role, parsed) : undefined;
+    return this.#toParsed(request, { ...parsed, planKey }, catalog, content);
   }
 
   #toParsed(
     { method, headers }: GatewayRequest,
-    { request: table, intent, planned }: KnownTableRequest,
-    { catalog, content: { body }, shape }: TableContent,
+    { request: table, intent, planKey }: Omit<ShapedRequest, "planKey"> & Pick<ParsedRequest, "planKey">,
+    catalog: Catalog,
+    { body }: ParsedBody,
   ): ParsedTableRequest {
     const isConditional = hasPreconditions(method, headers);
     return {
@@ -239,9 +230,8 @@ class TableDialect implements Dialect<ParsedTableRequest> {
       // The compared rows, including those of relations, do not change until the write has ended.
       ...(isConditional && { precheck: makePrecheck(intent, headers, this.#config), isolation: "serializable" }),
       isQueueable: intent.kind === "call" && table.method === "POST",
+      planKey,
       table,
-      shape,
-      planned,
       tagRequest: tagRequestOf(table, headers),
     };
   }

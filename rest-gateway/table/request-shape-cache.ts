@@ -1,5 +1,4 @@
 import type { Catalog } from "#catalog";
-import { type PlannedRequest, retainedBytes } from "#planner";
 import type { Intent } from "#planner/intent";
 import { type CacheHits, RecentMap } from "#runtime";
 import { decodeQuery, encodeQuery, parseQueryString } from "./parse/query-string.ts";
@@ -12,21 +11,28 @@ const COMPARISON_PARAMETER =
   /^(?!(?:and|or|columns|on_conflict|cursor|apikey)=)[A-Za-z_]\w*=(?:not\.)?(?:n?eq|[gl]te?)\./;
 const TABLE_PATH = /^\/\w+$/;
 
-/** A request for rows, parsed and planned. */
-export type PlannedTableRequest = {
+/** A parsed request for rows, and the same object for all requests of its shape and role. */
+export type ShapedRequest = {
   readonly request: TableRequest;
   readonly intent: Intent;
-  readonly planned: PlannedRequest;
+  readonly planKey: object;
 };
 
-type CachedRequest = PlannedTableRequest & { readonly canonicalQuery: ReturnType<typeof canonicalQueryTemplate> };
+type CachedRequest = {
+  readonly request: TableRequest;
+  readonly intent: Intent;
+  readonly canonicalQuery: ReturnType<typeof canonicalQueryTemplate>;
+};
 
 /** The limits of the caches of anonymous callers, and of all others. */
-const MAX_CACHED_BYTES = 16 * 1024 * 1024;
+const MAX_CACHED_BYTES = 4 * 1024 * 1024;
+const REQUEST_OVERHEAD_BYTES = 2_000;
+/** The measured size of a parsed request, by the length of its shape. */
+const BYTES_PER_SHAPE_CHARACTER = 24;
 
 /**
- * Keeps the latest requests, parsed and planned, for others of the same shape: parsing and planning each of them takes a fifth of
- * the time that the gateway spends on a small response.
+ * Keeps the latest requests as parsed, for others of the same shape; the planner has their plans. Parsing and finding the plan by its
+ * intent take a fifth of the time that the gateway spends on a small response.
  */
 export class RequestShapeCache {
   readonly #anonymousRole: string | null;
@@ -36,14 +42,13 @@ export class RequestShapeCache {
 
   /** Makes a cache, in which shapes of the anonymous role are cached apart. */
   constructor(hits?: CacheHits, anonymousRole: string | null = null) {
-    const makeCache = () =>
-      new RecentMap<string, CachedRequest>(MAX_CACHED_BYTES, (_, { planned }) => retainedBytes(planned), hits);
+    const makeCache = () => new RecentMap<string, CachedRequest>(MAX_CACHED_BYTES, retainedBytes, hits);
     this.#anonymousRole = anonymousRole;
     [this.#ofAnonymous, this.#ofOthers] = [makeCache(), makeCache()];
   }
 
   /** Returns null if no request of this shape is cached. Clears the cache if the catalogue has changed. */
-  find(shape: RequestShape, rawQuery: string, role: string, catalog: Catalog): PlannedTableRequest | null {
+  find(shape: RequestShape, rawQuery: string, role: string, catalog: Catalog): ShapedRequest | null {
     if (catalog !== this.#catalog) {
       this.#ofAnonymous.clear();
       this.#ofOthers.clear();
@@ -53,11 +58,16 @@ export class RequestShapeCache {
     return cached ? bindShapeValues(cached, shape.values, rawQuery) : null;
   }
 
-  /** Adds a request. It may be planned after the catalogue that it was parsed with was replaced: others must not get its plan. */
-  add(shape: RequestShape, rawQuery: string, role: string, request: PlannedTableRequest, catalog: Catalog): void {
-    if (catalog !== this.#catalog) return;
-    const cached = { ...request, canonicalQuery: canonicalQueryTemplate(rawQuery) };
+  /** Adds a request that was not found. Returns its plan key. */
+  add(
+    shape: RequestShape,
+    rawQuery: string,
+    role: string,
+    { request, intent }: Omit<ShapedRequest, "planKey">,
+  ): object {
+    const cached: CachedRequest = { request, intent, canonicalQuery: canonicalQueryTemplate(rawQuery) };
     this.#cacheOf(role).set(cacheKey(shape, role), cached);
+    return cached;
   }
 
   #cacheOf(role: string): RecentMap<string, CachedRequest> {
@@ -70,11 +80,12 @@ function cacheKey({ text }: RequestShape, role: string): string {
   return `${text}\n${role}`;
 }
 
-function bindShapeValues(
-  { request, intent: cachedIntent, planned, canonicalQuery }: CachedRequest,
-  values: readonly string[],
-  rawQuery: string,
-): PlannedTableRequest {
+function retainedBytes(key: string): number {
+  return REQUEST_OVERHEAD_BYTES + BYTES_PER_SHAPE_CHARACTER * key.length;
+}
+
+function bindShapeValues(cached: CachedRequest, values: readonly string[], rawQuery: string): ShapedRequest {
+  const { request, intent: cachedIntent, canonicalQuery } = cached;
   const conditions = cachedIntent.selection.conditions.map(({ path, value: condition }, index) => {
     if (condition.kind !== "filter" || condition.operation.kind !== "compare") throw new TypeError("No comparison");
     return { path, value: { ...condition, operation: { ...condition.operation, value: values[index]! } } };
@@ -88,7 +99,7 @@ function bindShapeValues(
       canonicalQuery: canonicalQuery(values),
     },
     intent,
-    planned,
+    planKey: cached,
   };
 }
 
