@@ -1,4 +1,4 @@
-import { html } from "#rest-gateway";
+import { html } from "#rest-gateway/pages";
 
 /** The requests in the chart, by the section of the page that has their figures. */
 const DRAWN: readonly { readonly section: string; readonly request: string; readonly title: string }[] = [

@@ -1,9 +1,9 @@
 import { memoize } from "#runtime";
-import type { RowsByOid } from "./catalog-rows.ts";
 import type { ConstraintRow } from "./constraints.ts";
 import type { Routine } from "./routines.ts";
 import type { CatalogTable } from "./tables.ts";
 import { baseTypeOf, type QualifiedName } from "./types.ts";
+import type { ViewColumnSources } from "./view-columns.ts";
 
 type RelatedTables = {
   readonly source: QualifiedName;
@@ -267,7 +267,7 @@ function nameKey({ schema, name }: QualifiedName): string {
 /** The tables and views that show stored tables. */
 export function findProjections(
   tables: ReadonlyMap<number, CatalogTable>,
-  { tableTargets }: RowsByOid,
+  { tableTargets }: { readonly tableTargets: ViewColumnSources },
   isExposed: (table: CatalogTable) => boolean,
 ): TableProjections {
   const storedTablesBelow = (view: CatalogTable) =>

@@ -14,7 +14,7 @@ const HIDDEN_TABLES = `
   order by c.oid, a.attnum`;
 
 /** The columns of tables or views that the columns of a view show, by the view's oid. */
-type ViewColumnSources = ReadonlyMap<number, readonly ViewColumnSource[]>;
+export type ViewColumnSources = ReadonlyMap<number, readonly ViewColumnSource[]>;
 
 type RuleRow = { view: number; tree: string };
 

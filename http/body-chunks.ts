@@ -10,8 +10,7 @@ import {
   tooManyBodies,
   tooManyChunks,
 } from "./body-errors.ts";
-import type { BodyLimit } from "./body-limit.ts";
-import { clientDisconnected } from "./request.ts";
+import { type BodyLimit, clientDisconnected } from "./request.ts";
 
 /** A body of this size must arrive completely before it is processed. */
 const FIRST_BYTES = 1024 * 1024;

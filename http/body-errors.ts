@@ -1,6 +1,6 @@
 import { type ApiError, unavailable } from "#runtime";
-import type { BodyLimit } from "./body-limit.ts";
 import { HttpError } from "./http-error.ts";
+import type { BodyLimit } from "./request.ts";
 
 /** The longest pause while a body is being received. */
 export const BODY_IDLE_MS = 15_000;

@@ -1,13 +1,6 @@
 import type { Caller } from "#accounts/identity";
 import type { Config } from "#config";
-
-/** The maximum size of a request body, and the share of the memory for bodies that it uses. */
-export type BodyLimit = {
-  readonly bytes: number;
-  readonly isAnonymous: boolean;
-  /** The hint of the error for a larger body. */
-  readonly hint?: string;
-};
+import type { BodyLimit } from "./request.ts";
 
 export type FindBodyLimit = (caller: Pick<Caller, "role">) => BodyLimit;
 

@@ -1,9 +1,8 @@
 import { memoizeRecent } from "#runtime";
 import { CREDENTIAL_VARY } from "./credentials.ts";
 import { toHttpError } from "./http-error.ts";
-import type { GatewayHandler } from "./request.ts";
+import type { GatewayHandler, GatewayRoutes } from "./request.ts";
 import { type GatewayResponse, mergeVary } from "./response.ts";
-import type { GatewayRoutes } from "./route-patterns.ts";
 
 type Headers = GatewayResponse["headers"];
 

@@ -40,3 +40,19 @@ export function readApiKey(
   }
   return readQuery() || null;
 }
+
+const API_KEY_PARAMETER = "api_key";
+
+/** Returns the key of `?api_key=…`, which is not verified yet; null without one. */
+export function readApiKeyParameter(rawQuery: string): string | null {
+  if (!rawQuery.includes(`${API_KEY_PARAMETER}=`)) return null;
+  return new URLSearchParams(rawQuery).get(API_KEY_PARAMETER);
+}
+
+export function queryWithoutApiKey(rawQuery: string): string {
+  if (!rawQuery.includes(`${API_KEY_PARAMETER}=`)) return rawQuery;
+  return rawQuery
+    .split("&")
+    .filter((part) => !new URLSearchParams(part).has(API_KEY_PARAMETER))
+    .join("&");
+}

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "#postgres/database";
+import type { GatewayRoutes } from "./request.ts";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
-import type { GatewayRoutes } from "./route-patterns.ts";
 
 /** The time limit for the database to answer a ping. */
 const DATABASE_TIMEOUT_MS = 2_000;
+
+/** The number of processes that serve, and the reason why there are fewer than configured; null if all serve. */
+export type WorkersState = { readonly serving: number; readonly fault: string | null };
 
 export type HealthState = {
   /** Returns the known reason why the database is unreachable, without a query; null if it is reachable. */
@@ -42,7 +45,7 @@ export type HealthState = {
     readonly fault: string | null;
   } | null;
   /** Returns the number of serving processes, and the reason why there are fewer than configured; null in a single process. */
-  workers(): { readonly serving: number; readonly fault: string | null } | null;
+  workers(): WorkersState | null;
   /** Returns the names of background work that has ended and is being started again. */
   stoppedWork(): readonly string[];
   /** Returns false as soon as the service is asked to stop. */

@@ -1,11 +1,13 @@
 export { bodyTooLarge } from "./body-errors.ts";
-export { type BodyLimit, type FindBodyLimit, makeBodyLimits } from "./body-limit.ts";
+export { type FindBodyLimit, makeBodyLimits } from "./body-limit.ts";
 export { withNoStore, withoutCaching } from "./cache-headers.ts";
 export {
   CREDENTIAL_HEADERS,
   CREDENTIAL_VARY,
   clearSessionCookie,
+  queryWithoutApiKey,
   readApiKey,
+  readApiKeyParameter,
   readSessionCookie,
   setSessionCookie,
 } from "./credentials.ts";
@@ -40,11 +42,13 @@ export {
 export { digestOf, isMet, matchesTag, type Precondition, parsePreconditions } from "./preconditions.ts";
 export { makeReadYourWrites } from "./read-your-writes.ts";
 export {
+  type BodyLimit,
   clientDisconnected,
   clientInfoOf,
   decodeSchemaName,
   type GatewayHandler,
   type GatewayRequest,
+  type GatewayRoutes,
   isPathUnder,
   type LimitExpensiveRequest,
   NO_STAGES,
@@ -67,7 +71,6 @@ export {
 export { securityHeaders } from "./response-headers.ts";
 export {
   dispatchMethod,
-  type GatewayRoutes,
   type MatchedRequest,
   type MatchedRequestHandler,
   makeRouteFinder,

@@ -13,9 +13,8 @@ import {
   tooManyBodies,
   tooManyChunks,
 } from "./body-errors.ts";
-import type { BodyLimit } from "./body-limit.ts";
 import { HttpError } from "./http-error.ts";
-import { clientDisconnected } from "./request.ts";
+import { type BodyLimit, clientDisconnected } from "./request.ts";
 
 /** The number of bytes of a discarded body that are read per turn, and the number of bodies per turn. */
 const DISCARDED_BYTES = 64 * 1024;

@@ -5,9 +5,16 @@ import express from "express";
 import type { Caller, ClientInfo } from "#accounts/identity";
 import type { Config } from "#config";
 import type { AbortLike } from "#runtime/concurrency";
-import type { BodyLimit } from "./body-limit.ts";
 import { HttpError } from "./http-error.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
+
+/** The maximum size of a request body, and the share of the memory for bodies that it uses. */
+export type BodyLimit = {
+  readonly bytes: number;
+  readonly isAnonymous: boolean;
+  /** The hint of the error for a larger body. */
+  readonly hint?: string;
+};
 
 /** A request without its socket, for handlers. */
 export type GatewayRequest = {
@@ -50,6 +57,9 @@ export type ClientConnection = { readonly address: string | null; readonly isSec
 export type GatewayHandler = (
   request: GatewayRequest,
 ) => GatewayResponse<ResponseBody> | Promise<GatewayResponse<ResponseBody>>;
+
+/** The handlers by path and method. */
+export type GatewayRoutes = Readonly<Record<string, Readonly<Record<string, GatewayHandler>>>>;
 
 /**
  * Limits requests that create an account or send an e-mail, per client address: they hash a password or reach a third

@@ -2,9 +2,6 @@ import { methodNotAllowed, notFound } from "./http-error.ts";
 import type { GatewayHandler, GatewayRequest } from "./request.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
 
-/** The handlers by path and method. */
-export type GatewayRoutes = Readonly<Record<string, Readonly<Record<string, GatewayHandler>>>>;
-
 /** Calls the handler of the method; answers OPTIONS, and throws 405 for other methods. */
 export function dispatchMethod(
   methods: ReadonlyMap<string, GatewayHandler>,

@@ -5,9 +5,9 @@ import { CREDENTIAL_HEADERS } from "./credentials.ts";
 import type { ErrorBodyShape, ErrorVerbosity } from "./error-bodies.ts";
 import { type NegotiateErrorPage, toErrorResponse } from "./errors.ts";
 import { type HttpError, notFound, toHttpError } from "./http-error.ts";
-import { type GatewayHandler, type GatewayRequest, isPathUnder } from "./request.ts";
+import { type GatewayHandler, type GatewayRequest, type GatewayRoutes, isPathUnder } from "./request.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
-import { dispatchMethod, type GatewayRoutes } from "./route-patterns.ts";
+import { dispatchMethod } from "./route-patterns.ts";
 
 type RouterOptions = {
   readonly routes: GatewayRoutes;

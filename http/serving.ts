@@ -1,7 +1,7 @@
 // The exports for the program, which opens, measures and ends the server. Interfaces use index.ts.
 export { type DrainMode, drain, untilNoneAccepted } from "./drain.ts";
 export { makeEntryListener, makeExpressApp, type RequestCounter } from "./entry.ts";
-export { type HealthState, healthRoutes, isReady, makeHealthState } from "./health.ts";
+export { type HealthState, healthRoutes, isReady, makeHealthState, type WorkersState } from "./health.ts";
 export { makeAdmission, makeExpensiveRequestLimit, openRateLimits, type RateLimits } from "./limits.ts";
 export { toNodeHandler } from "./node-handler.ts";
 export {

@@ -14,15 +14,14 @@ import {
   makeResourcePlanner,
   parentConditions,
   parseAddress,
-  parseListParameters,
-  parseRowParameters,
   type ResourceTarget,
   rowConditions,
   selectEveryField,
-  windowOf,
 } from "#rest-gateway/resource";
 import { collectionsOf } from "#rest-gateway/resource/collections";
-import { makeTablePlanner, NO_BODY, parseTableRequest, tableParseSettings } from "#rest-gateway/table";
+import { parseListParameters, parseRowParameters, windowOf } from "#rest-gateway/resource/parse";
+import { makeTablePlanner, tableParseSettings } from "#rest-gateway/table";
+import { NO_BODY, parseTableRequest } from "#rest-gateway/table/parse";
 import { ApiError } from "#runtime";
 import { explainStatement, inRolledBackTransaction } from "./inspect/explain.ts";
 

@@ -7,8 +7,8 @@ import {
   readsAllRows,
 } from "#catalog";
 import { ApiError } from "#runtime";
+import type { NestedStep } from "./plan/nested-step.ts";
 import type { Plan, PlanOptions, ReadPlan, TotalPlan } from "./plan/plan.ts";
-import type { NestedStep } from "./plan/plan-nested.ts";
 
 /** If no estimate is shown, rows are counted up to this number, or up to the maximum of a response. */
 const MAX_COUNTED_ROWS = 10_000;

@@ -5,8 +5,8 @@ import { ApiError } from "#runtime";
 import { isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
 import type { UpdateIntent } from "./intent/intent.ts";
 import { joinPath, repeatedKey } from "./plan/nested-rows.ts";
+import type { NestedStep } from "./plan/nested-step.ts";
 import { keyMismatch, type NestedInsertPlan } from "./plan/plan.ts";
-import type { NestedStep } from "./plan/plan-nested.ts";
 import { NESTED_GUARD } from "./query/build-nested.ts";
 
 /** `Key (id, code)=(1, a) already exists.`, `Failing row contains (id, code) = (1, a).`, in any language. */

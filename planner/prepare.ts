@@ -23,9 +23,10 @@ import type {
 import { bindValues, bindValuesInSteps, listOperations } from "./plan/bind-parameters.ts";
 import { isObjectText } from "./plan/find-target.ts";
 import { bindKeysetOrder, orderOfShape } from "./plan/keyset-order.ts";
+import type { NestedStep } from "./plan/nested-step.ts";
 import { type Plan, type PlanOptions, type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/plan.ts";
 import { planCall } from "./plan/plan-call.ts";
-import { type NestedInsertIntent, type NestedStep, planNestedInsert } from "./plan/plan-nested.ts";
+import { type NestedInsertIntent, planNestedInsert } from "./plan/plan-nested.ts";
 import { type NestedUpdateIntent, planNestedUpdate } from "./plan/plan-nested-update.ts";
 import { planRead } from "./plan/plan-read.ts";
 import { planWrite } from "./plan/plan-write.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { LogicalMessage, ReplicationStream } from "#live";
+import type { LogicalMessage, ReplicationStream } from "#live/stream";
 import { NO_PEERS, type PeerWorkers } from "#runtime/concurrency";
 import { isJsonObject } from "#runtime/json";
 import type { Logger } from "#runtime/log";

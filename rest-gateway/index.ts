@@ -2,9 +2,6 @@ export { type Functions, openFunctions } from "./functions/functions.ts";
 export { FUNCTIONS_PREFIX, functionNotFound, toFunctionsErrorResponse } from "./functions/functions-error.ts";
 export { functionsHandler, isFunctionPath } from "./functions/functions-routes.ts";
 export { guideFolder } from "./guide/guide-routes.ts";
-export { errorReferenceRoutes, makeErrorPage } from "./pages/error-page.ts";
-export { Html, html, makeRenderPage, type PageContent, type RenderPage, seeOther } from "./pages/page.ts";
-export { startPageLinks, startPageRoutes } from "./pages/start-page.ts";
 export { SHAPES_PATH, shapesHandler } from "./shapes/shapes-handler.ts";
 export { toS3ErrorResponse } from "./storage/s3/s3-error.ts";
 export { S3_PREFIX } from "./storage/s3/s3-request.ts";
@@ -14,7 +11,7 @@ export { STORAGE_PREFIX } from "./storage/storage-request.ts";
 export { storageHandler } from "./storage/storage-routes.ts";
 export { studioFolder } from "./studio/studio-folder.ts";
 export { makePrepareCall } from "./tasks/function-calls.ts";
-export { makeTaskRoutes, TASKS_COLLECTION } from "./tasks/task-routes.ts";
+export { makeTaskRoutes } from "./tasks/task-routes.ts";
 export {
   maintainTasks,
   makeTaskList,

@@ -1,7 +1,7 @@
 // The exports that the dialects use, beside their types (request/dialect.ts) and callers (request/authenticate.ts).
 export { type BatchPart, invalidBatch } from "./batch/batch-parts.ts";
 export { handleBatch } from "./batch/handle-batch.ts";
-export { BATCH_TYPE, hasBatchType, inheritHeaders, listResponses } from "./batch/part-messages.ts";
+export { hasBatchType, inheritHeaders, listResponses } from "./batch/part-messages.ts";
 export type { BatchInterface, BatchScope } from "./batch/run-batch.ts";
 export { makeIdempotentRunner, readIdempotencyKey } from "./idempotency/idempotent-runner.ts";
 export { handleRequest, prepareTask } from "./request/handle-request.ts";

@@ -12,7 +12,7 @@ import { makeLogger, standardOutput } from "#runtime/log";
 import { acceptsStartArguments, takeBranch } from "./cli/command/command.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, handleUncaughtErrors, reportFailure } from "./processes/process-lifecycle.ts";
 import { growYoungGeneration } from "./processes/young-generation.ts";
-import type { RunningService, ServiceOptions } from "./wiring/service.ts";
+import type { RunningService, ServiceOptions } from "./wiring/running-service.ts";
 
 const startedAt = performance.now();
 if (!acceptsStartArguments(takeBranch(process.argv.slice(2), process.env))) process.exit();

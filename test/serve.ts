@@ -1,6 +1,7 @@
 import { readConfig } from "../config/config.ts";
 import { makeLogger } from "../runtime/log/log.ts";
-import { type Service, type ServiceOptions, startService } from "../service/wiring/service.ts";
+import type { ServiceOptions } from "../service/wiring/running-service.ts";
+import { type Service, startService } from "../service/wiring/service.ts";
 import { type DatabaseOptions, type TestDatabase, useDatabase } from "./database.ts";
 import { useFixture } from "./fixture.ts";
 import { NO_PROJECT } from "./repository.ts";

@@ -2,10 +2,7 @@ import { hash } from "node:crypto";
 import { type AsOwner, makeOwnerFunction } from "#postgres/database";
 import { cacheLookups, type LookUpKeys } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import { type Caller, callerFromClaims } from "./caller.ts";
-
-/** Returns the caller of a key in `auth.api_keys`; null if the key is unknown, revoked or expired. */
-export type FindApiKey = (key: string) => Caller | null | Promise<Caller | null>;
+import { type Caller, callerFromClaims, type FindApiKey } from "./caller.ts";
 
 type FindApiKeyOptions = {
   readonly asOwner: AsOwner;

@@ -1,7 +1,6 @@
 import { type Config, claimAt } from "#config";
 import { ApiError, type CacheHits, RecentMap, unavailable } from "#runtime";
-import type { FindApiKey } from "./api-key-lookup.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller, FindApiKey } from "./caller.ts";
 import { type Claims, hasExpired, isTooEarlyError, serializeClaims } from "./claims.ts";
 import type { ClientInfo } from "./client-info.ts";
 import { CredentialError } from "./credential-error.ts";

@@ -56,3 +56,6 @@ export function callerKey(claims: Claims | null, address: () => string | null): 
 export function quotaKey({ claims }: Pick<Caller, "claims">, address: () => string | null): string {
   return callerKey(claims.is_anonymous === true ? null : claims, address);
 }
+
+/** Returns the caller of a key in `auth.api_keys`; null if the key is unknown, revoked or expired. */
+export type FindApiKey = (key: string) => Caller | null | Promise<Caller | null>;

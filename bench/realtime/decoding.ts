@@ -1,7 +1,7 @@
 // Benchmarks the change stream alone: the cost of reading the WAL, and the memory meanwhile.
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { type ChangeFollower, openReplication, type ReplicationStream } from "#live";
+import { type ChangeFollower, openReplication, type ReplicationStream } from "#live/stream";
 import type { BenchOptions } from "../measuring/kind.ts";
 import { median } from "../measuring/median.ts";
 import { residentMebibytes } from "../measuring/resident-memory.ts";

@@ -3,7 +3,7 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
-import { makeReplicationClient } from "#live";
+import { makeReplicationClient } from "#live/stream";
 import { findServer } from "#postgres/client";
 import { type Lsn, parseLsn } from "#postgres/database";
 import { syncFolder } from "../embedded/sync-folder.ts";

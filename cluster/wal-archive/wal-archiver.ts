@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { mkdir, statfs } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { makeReplicationClient } from "#live";
+import { makeReplicationClient } from "#live/stream";
 import { findServer } from "#postgres/client";
 import type { Lsn } from "#postgres/database";
 import { retryDelay } from "#runtime/concurrency";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import type pg from "pg";
-import { FRAME_HEADER_BYTES, KEEPALIVE, KEEPALIVE_BYTES, standbyStatus, WAL_DATA } from "#live";
+import { FRAME_HEADER_BYTES, KEEPALIVE, KEEPALIVE_BYTES, standbyStatus, WAL_DATA } from "#live/stream";
 import { protocolViolation } from "#postgres/client";
 import { formatLsn, type Lsn } from "#postgres/database";
 import type { SegmentWriter } from "./segment-writer.ts";

@@ -31,6 +31,7 @@ import {
   tooDeepError,
 } from "./document-size.ts";
 import { keepLiteralDigits, makeRestoreDigits, type RestoreDigits } from "./exact-numbers.ts";
+import { GraphqlRefusal } from "./graphql-refusal.ts";
 import { type LiveDocument, toLiveDocument } from "./live-document.ts";
 import { validateInSteps } from "./stepwise-validation.ts";
 import { UnfinishedSchema } from "./unfinished-schema.ts";
@@ -65,17 +66,6 @@ export type CheckedDocument = {
    */
   checkVariables(operation: OperationDefinitionNode, variables: DocumentVariables): void;
 };
-
-/** Thrown when a request is refused before execution. */
-export class GraphqlRefusal extends Error {
-  override name = "Refusal";
-  readonly errors: readonly GraphQLError[];
-
-  constructor(errors: readonly GraphQLError[]) {
-    super(errors[0]?.message ?? "refused");
-    this.errors = errors;
-  }
-}
 
 /** Grafast caches as many plans. */
 const MAX_CACHED_DOCUMENTS = 500;

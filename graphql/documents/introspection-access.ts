@@ -1,6 +1,6 @@
 import { GraphQLError } from "grafast/graphql";
 import type { Config } from "#config";
-import { GraphqlRefusal } from "./documents.ts";
+import { GraphqlRefusal } from "./graphql-refusal.ts";
 
 /** Decides which roles may use introspection. */
 export type IntrospectionAccess = {

@@ -19,7 +19,7 @@ import {
 import { ApiError, type ApiErrorDetails } from "#runtime";
 import { isJsonObject } from "#runtime/json";
 import type { Logger } from "#runtime/log";
-import { GraphqlRefusal } from "../documents/documents.ts";
+import { GraphqlRefusal } from "../documents/graphql-refusal.ts";
 import type { IntrospectionAccess } from "../documents/introspection-access.ts";
 import { LiveQueryFailure } from "./live-failure.ts";
 import { NESTED_KEY_SEPARATOR } from "./rows-writer.ts";

@@ -1,5 +1,5 @@
 import { ResponseBudget } from "#postgres/database";
-import { GraphqlRefusal } from "../documents/documents.ts";
+import { GraphqlRefusal } from "../documents/graphql-refusal.ts";
 import { UndecidedOperation } from "../schemas/early-schema.ts";
 import type { ServedSchema } from "../schemas/role-schemas.ts";
 import { openLiveQuery } from "./open-live-query.ts";

@@ -1,7 +1,7 @@
 import type { Stepwise } from "#runtime/concurrency";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation } from "../compile/operation-plans.ts";
-import { GraphqlRefusal } from "../documents/documents.ts";
+import { GraphqlRefusal } from "../documents/graphql-refusal.ts";
 import type { CompilationOptions, PlannedOperation } from "./operation.ts";
 
 /** Operation → SQL text and parameters, compiled once per document and combination of variables; null when its fields run by themselves. */

@@ -4,7 +4,7 @@ import type { Config } from "#config";
 import { buildVersionCondition, rowVersionsSql, type VersionCondition } from "#planner";
 import type { Database } from "#postgres/database";
 import type { StatementContext } from "#postgres/statement";
-import { parseQueryParameters, parseQueryString } from "#rest-gateway/table";
+import { parseQueryParameters, parseQueryString } from "#rest-gateway/table/parse";
 import type { LeasedWebhook, RecordedChange } from "./webhook-store.ts";
 
 /** The part of its table that a webhook's role may read, and the condition of its filter. */

@@ -1,6 +1,5 @@
 import type { Caller } from "#accounts/identity";
 import { ApiError } from "#runtime";
-import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
 import { tooManyOpen } from "./open-of-callers.ts";
 
 export const LIVE_LIMITS = {
@@ -21,14 +20,14 @@ export function mostQueriesFor({ kind, claims }: Caller): number {
   return hasAccount ? LIVE_LIMITS.all : LIVE_LIMITS.withoutAccount;
 }
 
-type OpenedQuery = {
+type CheckedQuery = {
   readonly source: { readonly outlivesRequest?: boolean };
-  readonly dependencies: Pick<QueryDependencies, "obstacles" | "readsRequest">;
+  readonly dependencies: { readonly obstacles: readonly string[]; readonly readsRequest: boolean };
 };
 
 export function refuseUnfit(
   { text }: { readonly text: string },
-  { source, dependencies }: OpenedQuery,
+  { source, dependencies }: CheckedQuery,
   milliseconds: number,
 ): void {
   const obstacles = [...dependencies.obstacles];

@@ -1,7 +1,7 @@
 import { type GraphQLSchema, printSchema } from "grafast/graphql";
 import type { Catalog } from "#catalog";
 import { makeResourceDocument, printDocument, readDocument } from "#rest-gateway/openapi";
-import type { ApiVersion } from "#rest-gateway/resource";
+import type { ApiVersion } from "#rest-gateway/resource/parse";
 import { toClientTypes } from "./client-types.ts";
 import { CONTRACT_FORMAT, type Contract } from "./contract.ts";
 import { readAccess } from "./read-access.ts";

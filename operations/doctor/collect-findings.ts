@@ -5,7 +5,7 @@ import type { PostgresUrls } from "#cluster";
 import type { Config } from "#config";
 import { toPgConnectionString } from "#config/connection-string";
 import type { FileStore } from "#files";
-import { REALTIME_PUBLICATION } from "#live";
+import { REALTIME_PUBLICATION } from "#live/stream";
 import { hasMovedApiNames, moveApiNames, quotedName, withServiceClient } from "#postgres/client";
 import { collectionsOf, displacedTables } from "#rest-gateway/resource/collections";
 import { runChecks, sortBySeverity } from "./doctor.ts";

@@ -3,7 +3,7 @@ import { CLAIMS_HOOK_ROLE } from "#accounts";
 import { type Catalog, exposedSchemas } from "#catalog";
 import type { Config } from "#config";
 import { parseServers, toPgConnectionString } from "#config/connection-string";
-import { KEEPER_SLOT_NAME } from "#live";
+import { KEEPER_SLOT_NAME } from "#live/stream";
 import { quotedName, withServiceClient } from "#postgres/client";
 import { type ConnectionCapabilities, probeSessions } from "#postgres/database";
 

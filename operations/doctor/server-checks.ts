@@ -1,7 +1,7 @@
 import { type CatalogColumn, type CatalogTable, exposedTables } from "#catalog";
 import { isEmbedded } from "#config";
 import { parseServers } from "#config/connection-string";
-import { REALTIME_PUBLICATION } from "#live";
+import { REALTIME_PUBLICATION } from "#live/stream";
 import { quotedName } from "#postgres/client";
 import type { ConnectionCapabilities } from "#postgres/database";
 import { commandLine } from "#runtime";

@@ -24,7 +24,7 @@ import {
   queryWithoutKeepingLocks,
   readCatalogRows,
 } from "#catalog/loading";
-import { REALTIME_PUBLICATION } from "#live";
+import { REALTIME_PUBLICATION } from "#live/stream";
 import { isLockTimeout } from "#postgres/database";
 import { unavailable } from "#runtime";
 import { forEachInSlices } from "#runtime/concurrency";

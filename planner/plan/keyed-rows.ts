@@ -1,8 +1,8 @@
 import { type CatalogColumn, type CatalogTable, operatorSchemaOf } from "#catalog";
 import { ApiError } from "#runtime";
 import { joinPath, type NestedRow } from "./nested-rows.ts";
+import { type NestedStep, type RowSaver, type StepDraft, toPositionColumn } from "./nested-step.ts";
 import type { MatchedColumn, NestedChangePlan, RowLink, SavedRows } from "./plan.ts";
-import { type NestedStep, type RowSaver, type StepDraft, toPositionColumn } from "./plan-nested.ts";
 import { columnNotFound, makeUnusedNames, planRecordColumn, recordsAlias, unboundedType } from "./records.ts";
 import type { WherePredicate } from "./selection.ts";
 import type { PlanContext } from "./selection-context.ts";

@@ -19,11 +19,11 @@ import {
   type RowCountGuard,
   type TotalPlan,
 } from "./plan.ts";
-import { planTotal, selectsAllColumns } from "./plan-read.ts";
+import { planTotal } from "./plan-read.ts";
 import { effectiveRange, planConditions, planResultRows, planSelection } from "./plan-selection.ts";
 import { placeCountConditions } from "./related-count.ts";
 import { rowScope, type SelectScope, tableRowScope } from "./scope.ts";
-import { buildSelectTree, makeSelectNode, type SelectNode } from "./select-tree.ts";
+import { buildSelectTree, makeSelectNode, type SelectNode, selectsAllColumns } from "./select-tree.ts";
 import type { RoutineArguments, RoutineCall, RoutineParameter, WherePredicate } from "./selection.ts";
 import type { PlanContext } from "./selection-context.ts";
 

@@ -21,8 +21,9 @@ import {
   takeRows,
   tooLarge,
 } from "./nested-rows.ts";
+import type { RowSaver, StepDraft } from "./nested-step.ts";
 import type { PlanOptions, WritePlan } from "./plan.ts";
-import { type NestedPlan, NestedPlanner, notPossible, type RowSaver, type StepDraft } from "./plan-nested.ts";
+import { type NestedPlan, NestedPlanner, notPossible } from "./plan-nested.ts";
 import { planWrite } from "./plan-write.ts";
 import type { PlanContext } from "./selection-context.ts";
 

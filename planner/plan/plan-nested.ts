@@ -3,8 +3,8 @@ import { ApiError } from "#runtime";
 import type { InsertIntent, NestedRows, ResponseOptions } from "../intent/intent.ts";
 import { findTable } from "./find-target.ts";
 import { isReferenced, type NestedRelation, type NestedRow, type NestedTable, readNestedRows } from "./nested-rows.ts";
+import { type NestedStep, type RowSaver, type StepDraft, toPositionColumn } from "./nested-step.ts";
 import type {
-  NestedChangePlan,
   NestedColumn,
   NestedInsertPlan,
   PlanOptions,
@@ -19,25 +19,6 @@ import type { PlanContext } from "./selection-context.ts";
 
 /** A nested insert: the statements that insert rows, in their order, and the one that reads the response. */
 export type NestedPlan = { readonly steps: readonly NestedStep[]; readonly response: WritePlan };
-
-/** A statement of a nested write, and the rows of the payload that it concerns. */
-export type NestedStep = {
-  readonly plan: NestedInsertPlan | NestedChangePlan;
-  readonly table: CatalogTable;
-  readonly rows: readonly Pick<NestedRow, "path" | "values">[];
-  /** JSON: the rows, with the numbers of the rows that they refer to. */
-  readonly payload: Buffer;
-};
-
-/** Statements whose saved columns are not known yet: they depend on the following statements. */
-export type StepDraft = { toSteps(): readonly NestedStep[] };
-
-/** Rows that the following statements may refer to. */
-export type RowSaver = {
-  /** Saves a column, which may not be null. */
-  require(name: string): void;
-  readonly saved: SavedRows;
-};
 
 export type NestedInsertIntent = InsertIntent & { readonly nested: NestedRows };
 
@@ -311,7 +292,3 @@ type DraftColumn = {
   readonly record: RecordColumn | null;
   readonly confirmed: { readonly record: RecordColumn; valueOf(row: number): unknown } | null;
 };
-
-export function toPositionColumn(name: string): RecordColumn {
-  return { name, sqlType: "integer", element: null, reader: null, missingValue: null };
-}

@@ -1,18 +1,12 @@
 import type { CatalogTable } from "#catalog";
-import {
-  ALL_COLUMNS,
-  type CountMethod,
-  type ReadIntent,
-  type ResponseOptions,
-  type SelectItem,
-} from "../intent/intent.ts";
+import type { CountMethod, ReadIntent, ResponseOptions } from "../intent/intent.ts";
 import { findTable } from "./find-target.ts";
 import { planReadPage } from "./keyset-page.ts";
 import { negotiateFormat, type PlanOptions, type ReadPlan, type TotalPlan } from "./plan.ts";
 import { planSelection } from "./plan-selection.ts";
 import { placeCountConditions } from "./related-count.ts";
 import { tableScope } from "./scope.ts";
-import { buildSelectTree, type SelectNode } from "./select-tree.ts";
+import { buildSelectTree, type SelectNode, selectsAllColumns } from "./select-tree.ts";
 import type { RowSource, SelectPlan } from "./selection.ts";
 import type { PlanContext } from "./selection-context.ts";
 
@@ -60,16 +54,6 @@ function planRowRange(table: CatalogTable, tree: SelectNode, context: PlanContex
   const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() }, context);
   const source: RowSource = { kind: "table", name: { schema: table.schema, name: table.name }, through: null };
   return planSelection(tree, { scope, source, join: [] }, context);
-}
-
-/** True if the selection consists of exactly all columns. */
-export function selectsAllColumns(select: readonly SelectItem[]): boolean {
-  const [only, ...others] = select;
-  return (
-    (only === undefined ||
-      (only.kind === "column" && only.field?.name === ALL_COLUMNS.name && only.aggregate === null)) &&
-    others.length === 0
-  );
 }
 
 /** Plans the total. If there is no range, the rows of the page are all rows. */

@@ -11,13 +11,12 @@ import {
   type RowCountGuard,
   type WritePlan,
 } from "./plan.ts";
-import { selectsAllColumns } from "./plan-read.ts";
 import { planConditions, planResultRows } from "./plan-selection.ts";
 import { planUpdate } from "./plan-update.ts";
 import { planRecords } from "./records.ts";
 import { placeCountConditions } from "./related-count.ts";
 import { tableScope } from "./scope.ts";
-import { buildSelectTree, type SelectNode } from "./select-tree.ts";
+import { buildSelectTree, type SelectNode, selectsAllColumns } from "./select-tree.ts";
 import type { PlanContext } from "./selection-context.ts";
 
 export function planWrite(

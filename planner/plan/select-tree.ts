@@ -1,13 +1,15 @@
 import { ApiError } from "#runtime";
-import type {
-  FieldReference,
-  OrderTerm,
-  RowCondition,
-  RowRange,
-  RowSelection,
-  SelectedColumn,
-  SelectedRelation,
-  WithEmbedPath,
+import {
+  ALL_COLUMNS,
+  type FieldReference,
+  type OrderTerm,
+  type RowCondition,
+  type RowRange,
+  type RowSelection,
+  type SelectedColumn,
+  type SelectedRelation,
+  type SelectItem,
+  type WithEmbedPath,
 } from "../intent/intent.ts";
 
 /** A selection as requested: columns, conditions and order of its rows, and the embedded relations. */
@@ -98,4 +100,14 @@ export function relationNotEmbedded(name: string, aliased?: EmbedNode): ApiError
       ? `Change '${name}' to '${embedName(aliased)}' in filters, orders or limits.`
       : `Verify that '${name}' is included in the 'select' query parameter.`,
   });
+}
+
+/** True if the selection consists of exactly all columns. */
+export function selectsAllColumns(select: readonly SelectItem[]): boolean {
+  const [only, ...others] = select;
+  return (
+    (only === undefined ||
+      (only.kind === "column" && only.field?.name === ALL_COLUMNS.name && only.aggregate === null)) &&
+    others.length === 0
+  );
 }

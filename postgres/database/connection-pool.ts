@@ -1,8 +1,9 @@
 import type { ApiError } from "#runtime";
 import type { ConnectionEvents, PostgresConnection } from "./connection.ts";
 import { shuttingDown } from "./database-errors.ts";
-import { ConnectionShares, FairQueue, type QueuedItem, type ShareHolder, type ShareLimits } from "./fair-sharing.ts";
+import { ConnectionShares, FairQueue, type QueuedItem, type ShareLimits } from "./fair-sharing.ts";
 import { type ConnectionCounters, makeConnectionCounters } from "./prepared-statements.ts";
+import type { ShareHolder } from "./statement.ts";
 import { LONG_MS } from "./statement-shape.ts";
 
 const IDLE_TIMEOUT_MS = 60_000;

@@ -9,7 +9,6 @@ import {
   setFailedStatement,
   unexpectedTransactionState,
 } from "./database-errors.ts";
-import type { ShareHolder } from "./fair-sharing.ts";
 import { BatchProgress, makeRollback, type PipelinedBatch } from "./pipelined-batch.ts";
 import type { PostgresSocket } from "./postgres-socket.ts";
 import {
@@ -19,6 +18,7 @@ import {
   PreparedStatements,
 } from "./prepared-statements.ts";
 import { MessageEncoder } from "./protocol-messages.ts";
+import type { ShareHolder } from "./statement.ts";
 
 /** The time that a server gets to react to a cancel request before the connection is destroyed. */
 const CANCEL_GRACE_MS = 5_000;

@@ -1,7 +1,7 @@
 import type { AbortLike, PeerWorkers, Supervisor } from "#runtime/concurrency";
 import type { IsolationLevel } from "./batch-steps.ts";
 import type { SessionSettings } from "./connection-capabilities.ts";
-import type { DatabaseAvailability, DatabaseLog } from "./connection-pools.ts";
+import type { DatabaseAvailability, DatabaseLog } from "./database-availability.ts";
 import type { StatementObserver } from "./observe-statements.ts";
 import type { ResponseBudget } from "./response-budget.ts";
 import type { Statement } from "./statement.ts";

@@ -1,14 +1,5 @@
 import { FifoQueue } from "#runtime/concurrency";
-import type { StatementContext } from "./statement.ts";
-
-/** The holder of shares of a pool: the caller and the relations of a statement. */
-export type ShareHolder = {
-  readonly caller: string;
-  readonly isAnonymous: boolean;
-  readonly relations: readonly string[];
-  /** True if the statement is known to run long. */
-  readonly isLong: boolean;
-};
+import type { ShareHolder, StatementContext } from "./statement.ts";
 
 export function callerKeyOf({ role, callerKey }: Pick<StatementContext, "role" | "callerKey">): string {
   return callerKey ? `${role} ${callerKey()}` : role;

@@ -10,9 +10,8 @@ import {
   type StatementLimits,
   type StepSequence,
 } from "./batch-steps.ts";
-import type { ShareHolder } from "./fair-sharing.ts";
 import type { PreparedStatement } from "./prepared-statements.ts";
-import type { StatementContext } from "./statement.ts";
+import type { ShareHolder, StatementContext } from "./statement.ts";
 
 const MILLISECONDS_PER_UNIT: Readonly<Record<string, number>> = {
   us: 0.001,
@@ -33,6 +32,17 @@ const NETWORK_ALLOWANCE_MS = 5_000;
 export type ResultCollector = {
   row(buffer: Buffer, start: number, end: number, owned: boolean): void;
   complete(buffer: Buffer, start: number, end: number): void;
+};
+
+export type RestartableCollector = ResultCollector & {
+  /** Discards the rows so far; false if some were already handed out. */
+  restart(): boolean;
+};
+
+/** Receives the end of the main steps, after all runs. */
+export type ExecutionCallbacks = {
+  resolve(fields: readonly ResultField[] | null): void;
+  reject(error: unknown): void;
 };
 
 export type BatchOutcome =

@@ -2,12 +2,8 @@ import { DatabaseError } from "pg";
 import { batchLookups, type PeerWorkers } from "#runtime/concurrency";
 import { makeStatementStep } from "./batch-steps.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
-import {
-  ConnectionPools,
-  type ConnectionPoolsOptions,
-  type DatabaseAvailability,
-  type DatabaseLog,
-} from "./connection-pools.ts";
+import { ConnectionPools, type ConnectionPoolsOptions } from "./connection-pools.ts";
+import type { DatabaseAvailability, DatabaseLog } from "./database-availability.ts";
 import { type Lsn, LsnFloors, parseLsn, type ReadYourWrites, type WalPosition } from "./lsn.ts";
 import type { PoolName } from "./pool-sizes.ts";
 import { UNLIMITED } from "./response-budget.ts";

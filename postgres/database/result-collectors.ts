@@ -1,8 +1,8 @@
 import { type AbortLike, toSignal } from "#runtime/concurrency";
 import { readLargeRow, readRow, readRowCount, readValueLength } from "../client/server-messages.ts";
 import { readerStalled } from "./database-errors.ts";
+import type { ExecutionCallbacks, RestartableCollector } from "./pipelined-batch.ts";
 import type { StatementResult } from "./statement.ts";
-import type { ExecutionCallbacks, RestartableCollector, StatementExecution } from "./statement-execution.ts";
 
 /** Values above this size are passed on as Buffers; shorter ones are faster to send as strings. */
 const LARGE_VALUE_BYTES = 32 * 1024;
@@ -25,17 +25,19 @@ export type RowChunk = {
   release(): void;
 };
 
+/** The statement that sends the rows, and its connection while it runs. */
+type StreamSource = {
+  readonly connection: { pause(): void; resume(): void } | null;
+  submit(): void;
+};
+
 type RowStreamOptions = {
   /** Separates rows, also across chunks. */
   readonly separator: string;
   /** The maximum wait of a chunk for the reader, in milliseconds. */
   readonly stallTimeout: number;
   readonly signal: AbortLike | undefined;
-  readonly request: (
-    collector: RestartableCollector,
-    answer: ExecutionCallbacks,
-    signal: AbortSignal,
-  ) => StatementExecution;
+  readonly request: (collector: RestartableCollector, answer: ExecutionCallbacks, signal: AbortSignal) => StreamSource;
 };
 
 /**
@@ -45,7 +47,7 @@ type RowStreamOptions = {
 export class RowStream implements RestartableCollector, AsyncIterableIterator<RowChunk> {
   readonly #separator: Buffer;
   readonly #stallTimeout: number;
-  readonly #execution: StatementExecution;
+  readonly #execution: StreamSource;
   readonly #stopper = new AbortController();
   readonly #signal: AbortSignal;
   readonly #waiting: RowChunk[] = [];

@@ -1,22 +1,16 @@
 import type { ApiError } from "#runtime";
 import type { AbortLike } from "#runtime/concurrency";
-import type { ResultField } from "../client/server-messages.ts";
 import type { BatchStep } from "./batch-steps.ts";
 import type { PostgresConnection } from "./connection.ts";
 import type { ConnectionPool, ConnectionRequest } from "./connection-pool.ts";
 import { changedButResponseTooLarge, connectionLost, isQueryCanceled, outcomeUnknown } from "./database-errors.ts";
-import { callerKeyOf, type ShareHolder } from "./fair-sharing.ts";
+import { callerKeyOf } from "./fair-sharing.ts";
 import type { StatementObservation } from "./observe-statements.ts";
-import type { BatchOutcome, PipelinedBatch, ResultCollector } from "./pipelined-batch.ts";
+import type { BatchOutcome, ExecutionCallbacks, PipelinedBatch, RestartableCollector } from "./pipelined-batch.ts";
 import type { MemoryAllowance } from "./response-budget.ts";
 import { isDeclaredReadOnly, suspectsStandby } from "./standby-check.ts";
-import type { StatementContext } from "./statement.ts";
+import type { ShareHolder, StatementContext } from "./statement.ts";
 import type { StatementPacing } from "./statement-shape.ts";
-
-export type RestartableCollector = ResultCollector & {
-  /** Discards the rows so far; false if some were already handed out. */
-  restart(): boolean;
-};
 
 type PrimaryPools = { readonly pool: ConnectionPool; readonly slowPool: ConnectionPool };
 
@@ -47,11 +41,6 @@ export type StatementRequest = {
   /** The pools of the primary, if the request is sent to a replica first. */
   readonly primary?: PrimaryPools | undefined;
   readonly observation?: StatementObservation | null;
-};
-
-export type ExecutionCallbacks = {
-  resolve(fields: readonly ResultField[] | null): void;
-  reject(error: unknown): void;
 };
 
 type OutcomeOfKind<Kind> = Extract<BatchOutcome, { kind: Kind }>;

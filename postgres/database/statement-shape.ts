@@ -1,5 +1,5 @@
 import { RecentMap } from "#runtime";
-import type { ShareHolder } from "./fair-sharing.ts";
+import type { ShareHolder } from "./statement.ts";
 
 const SQL_NAME = '(?:"(?:[^"]|"")+"|[a-z_][a-z0-9_$]*)';
 const NAMED_RELATION = new RegExp(`\\b(?:from|join|into|update)\\s+(?:only\\s+)?(${SQL_NAME})\\.(${SQL_NAME})`, "gi");

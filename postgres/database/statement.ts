@@ -17,6 +17,15 @@ export type StatementContext = {
   readonly callerKey?: () => string;
 };
 
+/** The holder of shares of a pool: the caller and the relations of a statement. */
+export type ShareHolder = {
+  readonly caller: string;
+  readonly isAnonymous: boolean;
+  readonly relations: readonly string[];
+  /** True if the statement is known to run long. */
+  readonly isLong: boolean;
+};
+
 export type ResultRow<Cell = string | null> = readonly Cell[];
 
 export type StatementResult<Cell = string | null> = {

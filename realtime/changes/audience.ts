@@ -13,8 +13,8 @@ import {
   type FindMissingPolicyColumns,
   type PolicyClaims,
   type PolicyClaimsReader,
-  type ReplicatedRelation,
-} from "#live";
+} from "#live/policy-claims";
+import type { ReplicatedRelation } from "#live/stream";
 import { batchLookups, type Supervisor, type WorkReport } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import type { Binding } from "./binding.ts";

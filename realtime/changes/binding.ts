@@ -3,7 +3,7 @@ import { type CatalogColumn, type CatalogTable, type QualifiedName, readTableAcc
 import type { CatalogKeeper } from "#catalog/loading";
 import { toHttpError } from "#http";
 import type { RequestRecorder } from "#http/observability";
-import type { FindMissingPolicyColumns } from "#live";
+import type { FindMissingPolicyColumns } from "#live/policy-claims";
 import { quotedName } from "#postgres/client";
 import type { Statement } from "#postgres/statement";
 import { ApiError, memoize } from "#runtime";

@@ -1,5 +1,11 @@
 import { baseTypeOf, type CatalogTable, type DataType, type TableAccess } from "#catalog";
-import type { CommittedTransaction, ReplicatedColumn, ReplicatedRelation, ReplicatedRow, RowChange } from "#live";
+import type {
+  CommittedTransaction,
+  ReplicatedColumn,
+  ReplicatedRelation,
+  ReplicatedRow,
+  RowChange,
+} from "#live/stream";
 import { isUnalteredColumn } from "./row-visibility.ts";
 import { formatResumeToken } from "./subscriber.ts";
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { AwaitVisible, ReplicatedRelation } from "#live";
+import type { AwaitVisible, ReplicatedRelation } from "#live/stream";
 import { type AudienceDependencies, type ChangeAudience, type GroupMember, makeFindAudience } from "./audience.ts";
 import type { VisibleColumns } from "./change-payload.ts";
 import { ChangeDelivery, type PendingChange } from "./delivery.ts";

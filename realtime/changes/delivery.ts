@@ -1,5 +1,5 @@
 import { toHttpError } from "#http";
-import type { CommittedTransaction, ReplicatedRow, RowChange } from "#live";
+import type { CommittedTransaction, ReplicatedRow, RowChange } from "#live/stream";
 import { isQueryCanceled } from "#postgres/database";
 import { encodeMessage } from "../protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "../protocol/outbox.ts";

@@ -9,7 +9,7 @@ import type {
   ReplicationGap,
   ReplicationStream,
   RowChange,
-} from "#live";
+} from "#live/stream";
 import type { Lsn } from "#postgres/database";
 import { unavailable } from "#runtime";
 import { batchLookups, type Supervisor, type WorkReport } from "#runtime/concurrency";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { toHttpError } from "#http";
-import { type LogicalMessage, validUntil } from "#live";
+import { type LogicalMessage, validUntil } from "#live/stream";
 import { ChangeFeed, type FeedDependencies } from "./feed.ts";
 import { type ChangeSubscriber, earliestPosition, isAfter, type ResumePoint } from "./subscriber.ts";
 

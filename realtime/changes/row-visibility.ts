@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#accounts/identity";
 import type { CatalogTable, RowVisibility } from "#catalog";
 import { toHttpError } from "#http";
-import type { ReplicatedColumn, ReplicatedRow, RowChange } from "#live";
+import type { ReplicatedColumn, ReplicatedRow, RowChange } from "#live/stream";
 import { rowVersionsSql } from "#planner";
 import { type Database, isQueryCanceled } from "#postgres/database";
 import type { Statement, StatementContext } from "#postgres/statement";

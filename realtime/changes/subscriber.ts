@@ -1,5 +1,5 @@
 import type { Caller } from "#accounts/identity";
-import type { HistoryPosition } from "#live";
+import type { HistoryPosition } from "#live/stream";
 import { formatLsn, type Lsn, parseLsn } from "#postgres/database";
 import type { ProtocolVersion } from "../protocol/messages.ts";
 import type { Outbox } from "../protocol/outbox.ts";

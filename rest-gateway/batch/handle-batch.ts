@@ -2,9 +2,8 @@ import { type GatewayRequest, type GatewayResponse, makeBodyLimits, withMembers 
 import { isSchemaOutdated, type QueryTogether, ResponseBudget, type RunStatement } from "#postgres/database";
 import { type KeyedRequest, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import { authenticate } from "../request/authenticate.ts";
-import type { ParsedRequest } from "../request/dialect.ts";
+import { MAX_ATTEMPTS, type ParsedRequest } from "../request/dialect.ts";
 import { repeatOnConflict } from "../request/execution.ts";
-import { MAX_ATTEMPTS } from "../request/handle-request.ts";
 import { explainError } from "../request/respond.ts";
 import { requestedIsolation } from "../request/run.ts";
 import { prefersAsync } from "../tasks/task-queue.ts";

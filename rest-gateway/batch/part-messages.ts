@@ -1,12 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import type { GatewayRequest, GatewayResponse } from "#http";
+import { BATCH_TYPE } from "../request/dialect.ts";
 import { type BatchPart, isJsonType } from "./batch-parts.ts";
 
 /** Headers that concern the batch's own body or response. */
 const OWN_HEADERS =
   /^(?:accept|content-(?:type|length|encoding)|transfer-encoding|expect|prefer|range|range-unit|if-.*|idempotency-key)$/;
-/** The media type of a list of requests, and of a list of responses. */
-export const BATCH_TYPE = "application/vnd.batch+json";
 const PROFILE_HEADERS = ["accept-profile", "content-profile"] as const;
 
 export function hasBatchType({ headers }: Pick<GatewayRequest, "headers">): boolean {

@@ -11,7 +11,7 @@ import {
   type TaggedContent,
   tagContent,
 } from "#http";
-import { type Html, html, makeRenderPage, type RenderPage } from "../pages/page.ts";
+import { type Html, html, makeRenderPage, type RenderPage } from "#rest-gateway/pages";
 import { DOCUMENT_ROOT, type GuidePage, PAGE_INDEX, readGuidePages } from "./guide-pages.ts";
 import { MAX_QUERY_LENGTH, makeSearch, type SearchResult } from "./guide-search.ts";
 import type { GuideSection, RenderedMarkdown, renderMarkdown } from "./render-markdown.ts";

@@ -1,4 +1,4 @@
-import { type Html, html } from "../pages/page.ts";
+import { type Html, html } from "#rest-gateway/pages";
 
 /** The kinds of tokens that have a colour. They are the classes of their elements. */
 type TokenKind = "comment" | "string" | "keyword" | "value";

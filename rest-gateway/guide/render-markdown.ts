@@ -1,5 +1,5 @@
 import { Marked, type RendererObject, type Token, type Tokens } from "marked";
-import { Html, html } from "../pages/page.ts";
+import { Html, html } from "#rest-gateway/pages";
 import { highlight } from "./highlight.ts";
 
 export type GuideSection = {

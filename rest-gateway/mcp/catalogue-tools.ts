@@ -1,5 +1,5 @@
 import type { Routine } from "#catalog";
-import { readComment, type VisibleTable } from "#rest-gateway/openapi";
+import { readComment, type VisibleTable } from "#rest-gateway/openapi/schemas";
 import type { JsonObject } from "#runtime/json";
 import {
   type GenericToolName,

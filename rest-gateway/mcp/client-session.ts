@@ -3,6 +3,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type GatewayResponse, HttpError, type ResponseBody } from "#http";
 import { isJsonObject } from "#runtime/json";
 
+/** The SDK, which is loaded with the first request. */
+export type McpSdk = typeof import("@modelcontextprotocol/server");
+
 /** The protocol version whose messages are complete in themselves, without a session. */
 export const STATELESS_VERSION = "2026-07-28";
 

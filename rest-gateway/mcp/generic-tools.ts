@@ -1,4 +1,4 @@
-import type { JsonSchema } from "#rest-gateway/openapi";
+import type { JsonSchema } from "#rest-gateway/openapi/schemas";
 import { ANNOTATIONS, type GenericToolName, type ToolDescription } from "./surface.ts";
 import {
   ANY_ROW,

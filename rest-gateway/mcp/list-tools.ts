@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Catalog, Routine } from "#catalog";
-import { readComment, type VisibleTable } from "#rest-gateway/openapi";
+import { readComment, type VisibleTable } from "#rest-gateway/openapi/schemas";
 import { GENERIC_TOOLS } from "./generic-tools.ts";
 import type { McpGrants } from "./grants.ts";
 import {

@@ -1,8 +1,8 @@
 import type { BodyStream, GatewayRequest, GatewayResponse, ResponseBody } from "#http";
 import { type AbortLike, toSignal } from "#runtime/concurrency";
 import type { ClientRequests } from "./client-requests.ts";
-import type { ClientSession } from "./client-session.ts";
-import { type ExtendServer, type McpSdk, type McpSession, makeProtocolServer } from "./protocol-server.ts";
+import type { ClientSession, McpSdk } from "./client-session.ts";
+import { type ExtendServer, type McpSession, makeProtocolServer } from "./protocol-server.ts";
 import { handleSessionCall } from "./session-call.ts";
 
 export const MCP_PATH = "/mcp";

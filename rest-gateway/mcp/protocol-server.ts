@@ -1,11 +1,8 @@
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { callTool, type ToolCall, type ToolResult } from "./call-tool.ts";
-import { canAskUser } from "./client-session.ts";
+import { canAskUser, type McpSdk } from "./client-session.ts";
 import { confirmationOf } from "./confirmation.ts";
 import { completeArgument, listResources, RESOURCE_TEMPLATES, readResource } from "./resources.ts";
-
-/** The SDK, which is loaded with the first request. */
-export type McpSdk = typeof import("@modelcontextprotocol/server");
 
 /** Adds features to the server that no database has; only for tests of the protocol. */
 export type ExtendServer = (server: Server) => void;

@@ -1,7 +1,6 @@
 import type { AuthInfo, JSONRPCMessage, Server } from "@modelcontextprotocol/server";
 import type { ClientRequests } from "./client-requests.ts";
-import type { ClientSession } from "./client-session.ts";
-import type { McpSdk } from "./protocol-server.ts";
+import type { ClientSession, McpSdk } from "./client-session.ts";
 
 type SessionCall = {
   readonly server: Server;

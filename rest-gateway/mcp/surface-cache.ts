@@ -1,7 +1,7 @@
 import type { Caller } from "#accounts/identity";
 import { type Catalog, exposedSchemas, type Routine } from "#catalog";
 import type { Config } from "#config";
-import { makeSchemaOfType, viewSchema } from "#rest-gateway/openapi";
+import { makeSchemaOfType, viewSchema } from "#rest-gateway/openapi/schemas";
 import { memoizePerObject } from "#runtime";
 import { grantsOf, type McpGrants } from "./grants.ts";
 import { makeTools } from "./list-tools.ts";

@@ -1,5 +1,5 @@
 import type { Catalog, Routine } from "#catalog";
-import type { JsonSchema, SchemaOfType, VisibleSchema, VisibleTable } from "#rest-gateway/openapi";
+import type { JsonSchema, SchemaOfType, VisibleSchema, VisibleTable } from "#rest-gateway/openapi/schemas";
 import type { McpGrants } from "./grants.ts";
 
 export type TableVerb = "read" | "insert" | "update" | "delete";

@@ -1,6 +1,6 @@
 import type { Routine } from "#catalog";
 import { type GatewayRequest, TABLE_PREFIX } from "#http";
-import { RESERVED_NAMES, type VisibleTable } from "#rest-gateway/openapi";
+import { RESERVED_NAMES, type VisibleTable } from "#rest-gateway/openapi/schemas";
 import { isExactNumber, isJsonObject, type JsonObject, toAddressText } from "#runtime/json";
 import type { TableVerb } from "./surface.ts";
 import { type NamedColumns, OPERATORS } from "./tool-schemas.ts";

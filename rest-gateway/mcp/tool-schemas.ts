@@ -6,7 +6,7 @@ import {
   orNull,
   type SchemaOfType,
   type VisibleTable,
-} from "#rest-gateway/openapi";
+} from "#rest-gateway/openapi/schemas";
 
 export const ANY_ROW: JsonSchema = { type: "object" };
 

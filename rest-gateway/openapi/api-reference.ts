@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { contentResponse, type GatewayHandler, type GatewayRoutes, tagContent } from "#http";
-import { type Html, html, makeRenderPage } from "#rest-gateway";
-import type { ReadVersions } from "#rest-gateway/resource";
+import { type Html, html, makeRenderPage } from "#rest-gateway/pages";
+import type { ReadVersions } from "#rest-gateway/resource/parse";
 
 const REFERENCE_PATH = "/docs";
 const SCRIPTS = ["reference-page.js", "schema-text.js"];

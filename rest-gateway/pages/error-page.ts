@@ -11,11 +11,11 @@ import {
   mergeVary,
   type NegotiateErrorPage,
   prefersHtml,
+  queryWithoutApiKey,
   TABLE_PREFIX,
   toTableBody,
 } from "#http";
 import { fieldErrorsOf } from "#runtime";
-import { queryWithoutApiKey } from "../request/authenticate.ts";
 import { type Html, html, makeRenderPage } from "./page.ts";
 
 type ErrorPageOptions = {

@@ -12,6 +12,7 @@ import {
   type GatewayRequest,
   HttpError,
   type LimitExpensiveRequest,
+  readApiKeyParameter,
   readSessionCookie,
   setSessionCookie,
   toHttpError,
@@ -96,26 +97,13 @@ export function authRequired(): HttpError {
   return new HttpError(401, "AUTH_REQUIRED", "Sign in first.", { challenge: CREDENTIALS_REQUIRED });
 }
 
-const API_KEY_PARAMETER = "api_key";
-
-export function queryWithoutApiKey(rawQuery: string): string {
-  if (!rawQuery.includes(`${API_KEY_PARAMETER}=`)) return rawQuery;
-  return rawQuery
-    .split("&")
-    .filter((part) => !new URLSearchParams(part).has(API_KEY_PARAMETER))
-    .join("&");
-}
-
 /** Reads `Authorization: Bearer …` or `Basic …`, `X-API-Key: …`, `?api_key=…`, `Cookie: SESSION=…`, in this order of precedence. */
 function readCredentials(request: GatewayRequest): Credentials {
   const { headers, rawQuery } = request;
   const login = readBasicCredentials(request);
   if (login) return { authorization: null, login };
   const { authorization = null, "x-api-key": inHeader } = headers;
-  const inQuery = rawQuery.includes(`${API_KEY_PARAMETER}=`)
-    ? new URLSearchParams(rawQuery).get(API_KEY_PARAMETER)
-    : null;
-  const apiKey = typeof inHeader === "string" && inHeader !== "" ? inHeader : inQuery;
+  const apiKey = typeof inHeader === "string" && inHeader !== "" ? inHeader : readApiKeyParameter(rawQuery);
   return { authorization, apiKey, session: readSessionCookie(headers) };
 }
 

@@ -10,6 +10,11 @@ import type { Statement, StatementContext } from "#postgres/statement";
 import type { IdempotentRunner } from "../idempotency/idempotent-runner.ts";
 import type { QueueTask } from "../tasks/task-queue.ts";
 
+export { TASKS_COLLECTION } from "../tasks/task-queue.ts";
+
+/** The media type of a list of requests, and of a list of responses. */
+export const BATCH_TYPE = "application/vnd.batch+json";
+
 export type Awaitable<T> = T | Promise<T>;
 
 /** The stages that differ between the interfaces. Query and run are the same for all. */
@@ -61,6 +66,9 @@ export type ReadyResponse = { readonly response: Awaitable<GatewayResponse<Respo
 
 /** Runs a statement as the caller, in the request's transaction if it has one. */
 export type RunIntent = (intent: Intent, planKey?: object) => Promise<RunResult>;
+
+/** The maximum number of catalogues with which a request is tried while the schema changes. */
+export const MAX_ATTEMPTS = 4;
 
 /** One interface: its dialect, and the dependencies of the stages of all dialects. */
 export type Pipeline<Parsed extends ParsedRequest> = {

@@ -3,7 +3,7 @@ import { type GatewayRequest, type GatewayResponse, notFound, type ResponseBody 
 import { isSchemaOutdated, type RunStatement } from "#postgres/database";
 import type { PreparedTask } from "../tasks/task-runner.ts";
 import { authenticate } from "./authenticate.ts";
-import type { ParsedRequest, Pipeline, RequestState } from "./dialect.ts";
+import { MAX_ATTEMPTS, type ParsedRequest, type Pipeline, type RequestState } from "./dialect.ts";
 import { beginTransaction, execute } from "./execution.ts";
 import { parse, withRereadableBody } from "./parse.ts";
 import { plan } from "./plan.ts";
@@ -11,9 +11,6 @@ import { query } from "./query.ts";
 import { recordRequest } from "./record-request.ts";
 import { explainError, respond, respondToOptions } from "./respond.ts";
 import { makeRunFurther, run } from "./run.ts";
-
-/** The maximum number of catalogues with which a request is tried while the schema changes. */
-export const MAX_ATTEMPTS = 4;
 
 /**
  * A request whose caller is known: a queued one, whose transaction the task runner has begun, or one that another

@@ -13,13 +13,14 @@ import {
   methodNotAllowed,
   notFound,
   publicBasePath,
+  queryWithoutApiKey,
 } from "#http";
 import { makeServiceCounters, type ServiceCounters } from "#http/observability";
 import type { LiveQueries } from "#live";
 import type { Plan, RunResult } from "#planner";
 import type { Intent } from "#planner/intent";
 import type { Database } from "#postgres/database";
-import { authenticateCaller, queryWithoutApiKey } from "#rest-gateway/authenticate";
+import { authenticateCaller } from "#rest-gateway/authenticate";
 import type { Dialect, ParsedRequest, Pipeline, ReadyResponse, RunIntent } from "#rest-gateway/dialect";
 import {
   handleLiveRequest,

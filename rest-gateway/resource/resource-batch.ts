@@ -12,11 +12,10 @@ import {
 } from "#rest-gateway/pipeline";
 import { runStepwise } from "#runtime/concurrency";
 import { readJsonRecords } from "#runtime/json";
-import { parseAddress } from "./parse/address.ts";
+import { BATCH_COLLECTION, parseAddress } from "./parse/address.ts";
 import { type ResourceRequest, requestsLinks } from "./parse/request.ts";
 import { negotiateVersion, type ReadVersions } from "./parse/versions.ts";
 
-export const BATCH_COLLECTION = "batch";
 const BATCH_PATH = /^\/api(?:\/v\d+)?\/batch$/;
 const OPERATIONS = "operations";
 const LIST_LIMITS = {

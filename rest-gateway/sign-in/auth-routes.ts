@@ -10,7 +10,7 @@ import {
   makeCsrfProtection,
   withoutCaching,
 } from "#http";
-import { makeRenderPage, type RenderPage } from "#rest-gateway";
+import { makeRenderPage, type RenderPage } from "#rest-gateway/pages";
 import { authPages } from "./account/account-pages.ts";
 import { emailRoutes, factorRoutes } from "./account/account-routes.ts";
 import { API_KEYS_PATH, apiKeyRoutes } from "./key-routes.ts";

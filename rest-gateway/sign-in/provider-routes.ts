@@ -16,8 +16,8 @@ import {
   withoutCaching,
 } from "#http";
 import { readCookie } from "#http/request-info";
-import { type RenderPage, seeOther } from "#rest-gateway";
 import { type AuthDependencies, authenticateUser, authRequired } from "#rest-gateway/authenticate";
+import { type RenderPage, seeOther } from "#rest-gateway/pages";
 import { isLoopback } from "#runtime/safe-fetch";
 import type { StartLink } from "./account/signed-in-page.ts";
 import { codePage, errorPage, respondToSignIn, signedOutPage } from "./provider-sign-in-response.ts";

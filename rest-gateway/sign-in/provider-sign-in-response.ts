@@ -8,7 +8,7 @@ import {
   prefersHtml,
   setSessionCookie,
 } from "#http";
-import { html, type PageContent, type RenderPage, seeOther } from "#rest-gateway";
+import { html, type PageContent, type RenderPage, seeOther } from "#rest-gateway/pages";
 import { CREDENTIALS_REQUIRED } from "#runtime";
 import { redirectToClient } from "./auth-v1/client-redirect.ts";
 import { alert, type RejectedForm, renderForm } from "./pages/form-page.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { compressedResponse, dispatchMethod, type GatewayHandler, type GatewayResponse, notFound } from "#http";
-import { html } from "../pages/page.ts";
+import { html } from "#rest-gateway/pages";
 import { STUDIO_PATH, StudioFiles } from "./studio-files.ts";
 
 /** A path of a file, not of a page. */

@@ -2,9 +2,8 @@ import type { Catalog } from "#catalog";
 import type { Config } from "#config";
 import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "#http";
 import type { PreparedRequest } from "#planner";
-import type { ParsedRequest, Pipeline } from "#rest-gateway/dialect";
+import { BATCH_TYPE, type ParsedRequest, type Pipeline } from "#rest-gateway/dialect";
 import {
-  BATCH_TYPE,
   type BatchInterface,
   type BatchPart,
   type BatchScope,

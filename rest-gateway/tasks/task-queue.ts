@@ -11,6 +11,9 @@ import {
 } from "../idempotency/idempotent-runner.ts";
 import { type StoredRequest, toStoredRequest } from "./stored-request.ts";
 
+/** The path of queued requests, unless a table has this name. */
+export const TASKS_COLLECTION = "tasks";
+
 type QueueTaskOptions = {
   readonly asOwner: AsOwner;
   /** The default version of the resource interface, for the address of a task from an interface without versions. */

@@ -9,7 +9,7 @@ import {
   type ResponseBody,
 } from "#http";
 import type { AsOwner } from "#postgres/database";
-import { visibleTaskOwnerOf } from "./task-queue.ts";
+import { TASKS_COLLECTION, visibleTaskOwnerOf } from "./task-queue.ts";
 
 type TaskRoutesOptions = {
   readonly asOwner: AsOwner;
@@ -31,8 +31,6 @@ type TaskRow = {
   readonly started_at: Date | null;
   readonly finished_at: Date | null;
 };
-
-export const TASKS_COLLECTION = "tasks";
 
 const TASK_PATH = /^\/api\/v[1-9]\d*\/tasks\/([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/;
 const OWNER = "coalesce($2, (select owner from content_service.tasks where id = $1))";

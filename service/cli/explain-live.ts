@@ -1,5 +1,6 @@
 import type pg from "pg";
-import { DependencyCache, type LiveResult, type QueryDependencies, REALTIME_PUBLICATION } from "#live";
+import { DependencyCache, type LiveResult, type QueryDependencies } from "#live";
+import { REALTIME_PUBLICATION } from "#live/stream";
 import type { AsOwner } from "#postgres/database";
 import { ApiError } from "#runtime";
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { type Catalog, type CatalogTable, type Policy, policyCondition } from "#catalog";
-import { REALTIME_PUBLICATION } from "#live";
+import { REALTIME_PUBLICATION } from "#live/stream";
 import {
   type ExplainableRequest,
   explainRead,

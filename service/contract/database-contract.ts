@@ -5,7 +5,7 @@ import { pruneToPrivileges } from "#graphql/schema";
 import { type Contract, checkRequests, type RecordedRequest, readContract } from "#operations/contract";
 import { listRequestRoles } from "#operations/inspect";
 import { withServiceClient } from "#postgres/client";
-import { makeVersionReader } from "#rest-gateway/resource";
+import { makeVersionReader } from "#rest-gateway/resource/parse";
 import { buildGraphQL } from "./build-graphql.ts";
 
 export type CheckedContract = {

@@ -8,7 +8,7 @@ import { bringUpToDate } from "#migrate";
 import { packageProgram } from "#runtime";
 import { retryDelay } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import type { RunningService, ServiceOptions } from "../wiring/service.ts";
+import type { RunningService, ServiceOptions } from "../wiring/running-service.ts";
 import { ManagedWorker } from "./managed-worker.ts";
 import { followSharedListener } from "./shared-listener.ts";
 import type { PeerMessage, PostgresAccess, WorkerOptions, WorkerQuery } from "./worker-messages.ts";

@@ -3,9 +3,8 @@ import type { WalArchiveState } from "#cluster/wal-archive";
 import type { Config } from "#config";
 import type { ServiceOperations } from "#http/admin";
 import type { ProcessMetrics, SharedActivity } from "#http/observability";
-import type { DrainMode } from "#http/serving";
+import type { DrainMode, WorkersState } from "#http/serving";
 import type { PeerTopic } from "#runtime/concurrency";
-import type { WorkersState } from "../wiring/operations.ts";
 
 /** A message from one worker to the others. */
 export type PeerMessage = { readonly sender: number; readonly topic: PeerTopic; readonly content: unknown };

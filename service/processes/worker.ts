@@ -1,10 +1,9 @@
 import type { WalArchiveState } from "#cluster/wal-archive";
 import type { SharedActivity } from "#http/observability";
-import type { DrainMode } from "#http/serving";
+import type { DrainMode, WorkersState } from "#http/serving";
 import { setPackageProgram } from "#runtime";
 import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "#runtime/concurrency";
 import { makeLogger } from "#runtime/log";
-import type { WorkersState } from "../wiring/operations.ts";
 import { type Service, startService } from "../wiring/service.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, handleUncaughtErrors, reportFailure } from "./process-lifecycle.ts";
 import type { WorkerMessage, WorkerReport } from "./worker-messages.ts";

@@ -16,7 +16,8 @@ import type { HttpTraffic, RequestMetrics } from "#http/serving";
 import { countTasks, type Schedules, type SchedulesState } from "#jobs/queue";
 import type { WebhookBacklog } from "#jobs/webhook-store";
 import type { WebhookCounters, WebhookDispatcher } from "#jobs/webhooks";
-import type { LiveQueries, ReplicationStream, ShapeRegistry } from "#live";
+import type { LiveQueries, ShapeRegistry } from "#live";
+import type { ReplicationStream } from "#live/stream";
 import type {
   AsOwner,
   ConnectionCounters,

@@ -2,13 +2,10 @@ import type { RecentEmails } from "#accounts/mail";
 import type { Config } from "#config";
 import type { ServiceOperations } from "#http/admin";
 import { makeMetricsReader, type ProcessActivity, RequestHistory } from "#http/observability";
-import { type HealthState, isReady, makeHealthState } from "#http/serving";
+import { type HealthState, isReady, makeHealthState, type WorkersState } from "#http/serving";
 import type { SlowStatements } from "#postgres/database";
 import type { Functions } from "#rest-gateway";
 import { type MetricsDependencies, serviceMetrics } from "./metrics.ts";
-
-/** The number of processes that serve, and the reason why there are fewer than configured; null if all serve. */
-export type WorkersState = { readonly serving: number; readonly fault: string | null };
 
 type ServiceHealthOptions = Pick<
   MetricsDependencies,

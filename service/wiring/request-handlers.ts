@@ -39,14 +39,12 @@ import type { AsOwner, Database } from "#postgres/database";
 import type { RequestLimit } from "#postgres/rate-limits";
 import type { Realtime } from "#realtime";
 import {
-  errorReferenceRoutes,
   FUNCTIONS_PREFIX,
   type Functions,
   functionNotFound,
   functionsHandler,
   guideFolder,
   isFunctionPath,
-  makeErrorPage,
   makePrepareCall,
   makeTaskRoutes,
   type PrepareCall,
@@ -55,8 +53,6 @@ import {
   STORAGE_PREFIX,
   s3Handler,
   shapesHandler,
-  startPageLinks,
-  startPageRoutes,
   storageHandler,
   studioFolder,
   toFunctionsErrorResponse,
@@ -66,8 +62,10 @@ import {
 import { authenticateCaller } from "#rest-gateway/authenticate";
 import { MCP_PATH, makeMcpHandler, toMcpErrorResponse } from "#rest-gateway/mcp";
 import { apiReferenceRoutes, OPENAPI_PATH, openApiRoutes } from "#rest-gateway/openapi";
+import { errorReferenceRoutes, makeErrorPage, startPageLinks, startPageRoutes } from "#rest-gateway/pages";
 import { makeStatementContexts, type QueueTask, type TaskHandler } from "#rest-gateway/pipeline";
-import { makeResourceInterface, negotiateVersion, parseAddress, type ReadVersions } from "#rest-gateway/resource";
+import { makeResourceInterface, parseAddress } from "#rest-gateway/resource";
+import { negotiateVersion, type ReadVersions } from "#rest-gateway/resource/parse";
 import {
   AUTH_V1_PREFIX,
   authPathPrefixes,
@@ -78,7 +76,8 @@ import {
   SIGN_IN_PATH,
   toAuthErrorResponse,
 } from "#rest-gateway/sign-in";
-import { authenticateTableCaller, makeTableInterface, preRequestStatement } from "#rest-gateway/table";
+import { makeTableInterface, preRequestStatement } from "#rest-gateway/table";
+import { authenticateTableCaller } from "#rest-gateway/table/authenticate";
 import type { Logger } from "#runtime/log";
 import { makeInterfaceComparer } from "../contract/interface-comparison.ts";
 import type { AgentServices } from "./extension-services.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TaskList } from "graphile-worker";
-import { createFirstAdministrator, type HashParameters, hasAccounts } from "#accounts";
+import { createFirstAdministrator, hasAccounts } from "#accounts";
 import { makeMissingRoleWarning } from "#accounts/identity";
 import {
   EmailQueue,
@@ -12,13 +12,11 @@ import {
   readMailTemplates,
 } from "#accounts/mail";
 import { checkNamedFunctions, makeCatalogRefresh } from "#catalog/loading";
-import type { PostgresUrls } from "#cluster";
 import { checkInScratch, ScheduledBackup } from "#cluster/archive";
 import type { Config } from "#config";
 import { openFileStore, openFiles } from "#files";
 import { GRAPHQL_PATH, type GraphqlInterface } from "#graphql";
-import type { ServiceOperations } from "#http/admin";
-import { makeServiceCounters, type SharedActivity } from "#http/observability";
+import { makeServiceCounters } from "#http/observability";
 import {
   type AdmissionForUpgrade,
   type DrainMode,
@@ -44,8 +42,7 @@ import {
   startSupabaseJobs,
 } from "#jobs/queue";
 import { startWebhooks, type WebhookDispatcher } from "#jobs/webhooks";
-import type { ReplicationStream } from "#live";
-import type { MigrationWatch } from "#migrate";
+import type { ReplicationStream } from "#live/stream";
 import { shuttingDown } from "#postgres/database";
 import { type Realtime, SOCKET_PATH } from "#realtime";
 import {
@@ -56,52 +53,22 @@ import {
   openFunctions,
   type TaskLane,
 } from "#rest-gateway";
-import type { ExtendServer } from "#rest-gateway/mcp";
 import { makeQueueTask, type QueueTask } from "#rest-gateway/pipeline";
-import { defaultVersion, makeVersionReader } from "#rest-gateway/resource";
 import { warnOfDisplacedTables } from "#rest-gateway/resource/collections";
+import { defaultVersion, makeVersionReader } from "#rest-gateway/resource/parse";
 import { makeFunctionEnvironment, openAgentServices } from "./extension-services.ts";
 import type { MetricsDependencies } from "./metrics.ts";
-import { makeServiceHealth, openOperations, type WorkersState } from "./operations.ts";
+import { makeServiceHealth, openOperations } from "./operations.ts";
 import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";
-import { type CoreOptions, catalogOptionsOf, openCore, type ServiceCore } from "./shared-services.ts";
+import type { RunningService, ServiceOptions } from "./running-service.ts";
+import { catalogOptionsOf, openCore, type ServiceCore } from "./shared-services.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
 import { openStreamingInterfaces, type StreamingInterfaces } from "./streaming-interfaces.ts";
-
-/** The running service, in one process or several. */
-export type RunningService = {
-  /** The URL that it listens on. */
-  readonly url: string;
-  readonly postgres: PostgresUrls;
-  /** The operations that the admin server calls. */
-  readonly operations: ServiceOperations;
-  /** Applies changed settings of the database and files (certificate, secret; with workers, the program too) without interrupting requests. */
-  reload(): Promise<void>;
-  /** Completes requests in flight, then closes everything. */
-  stop(drainMode?: DrainMode): Promise<void>;
-};
 
 export type Service = RunningService & {
   readonly graphql: GraphqlInterface;
   readonly changes: ReplicationStream;
   readonly realtime: Realtime;
-};
-
-export type ServiceOptions = CoreOptions & {
-  /** Undefined in a single process. */
-  readonly workers?: () => WorkersState;
-  /** Returns the watch of the files of `current/`; null if they are not watched. */
-  readonly migrationWatch?: () => MigrationWatch | null;
-  /** Undefined in a single process. */
-  readonly everywhere?: SharedActivity;
-  /** The time limit for which a start waits for the GraphQL schema. */
-  readonly schemaWaitMs?: number;
-  /** Called when the first request loads GraphQL. */
-  readonly onGraphqlLoad?: () => void;
-  /** The cost of the hashes of passwords, which tests lower. */
-  readonly passwordHash?: HashParameters;
-  /** Adds the features that the protocol tests call to the MCP server. */
-  readonly extendMcp?: ExtendServer;
 };
 
 /** Opens all parts of the service, from the bottom up; a stop closes them in the reverse order. */

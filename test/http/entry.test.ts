@@ -9,8 +9,8 @@ import { readConfig } from "../../config/config.ts";
 import { makeEntryListener, makeExpressApp } from "../../http/entry.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { toNodeHandler } from "../../http/node-handler.ts";
+import type { GatewayRoutes } from "../../http/request.ts";
 import { jsonResponse } from "../../http/response.ts";
-import type { GatewayRoutes } from "../../http/route-patterns.ts";
 import { makeRouter } from "../../http/router.ts";
 
 const routes: GatewayRoutes = {

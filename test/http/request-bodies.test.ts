@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import type { BodyLimit } from "../../http/body-limit.ts";
 import { errorHeaders, toHttpError } from "../../http/http-error.ts";
+import type { BodyLimit } from "../../http/request.ts";
 import { discardBody, RequestBodies } from "../../http/request-body.ts";
 import { until } from "../until.ts";
 

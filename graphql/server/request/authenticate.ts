@@ -6,7 +6,7 @@ import {
   type Caller,
   type Credentials,
 } from "#accounts/identity";
-import { type CsrfProtection, readSessionCookie, setSessionCookie } from "#http";
+import { type CsrfProtection, readApiKeyParameter, readSessionCookie, setSessionCookie } from "#http";
 import type { GraphqlHttpRequest } from "./http-messages.ts";
 
 type AuthenticationDependencies = { readonly authenticator: () => Authenticator; readonly csrf: CsrfProtection };
@@ -42,8 +42,7 @@ type CredentialSource = { readonly headers: IncomingHttpHeaders; readonly rawQue
 export function readCredentials({ headers, rawQuery }: CredentialSource): Credentials {
   const { authorization = null, "x-api-key": header, apikey } = headers;
   const inHeader = [header, apikey].find((value) => typeof value === "string" && value !== "") as string | undefined;
-  const inQuery = rawQuery.includes("api_key=") ? new URLSearchParams(rawQuery).get("api_key") : null;
-  return { authorization, apiKey: inHeader ?? inQuery, resource: API_RESOURCE };
+  return { authorization, apiKey: inHeader ?? readApiKeyParameter(rawQuery), resource: API_RESOURCE };
 }
 
 /** Credentials in a socket's init message, since browsers cannot set headers: names in any case, at the top level or in `headers`. */

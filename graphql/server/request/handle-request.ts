@@ -2,7 +2,7 @@ import { GraphQLError } from "grafast/graphql";
 import type { AuthenticationResult, Authenticator } from "#accounts/identity";
 import { acceptsEventStream, type CsrfProtection, type FindBodyLimit, HttpError, notFound } from "#http";
 import { isSchemaOutdated } from "#postgres/database";
-import { GraphqlRefusal } from "../../documents/documents.ts";
+import { GraphqlRefusal } from "../../documents/graphql-refusal.ts";
 import type { ExplainError } from "../../operations/errors.ts";
 import type {
   OperationOutcome,

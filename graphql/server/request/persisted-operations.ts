@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { GraphQLError } from "grafast/graphql";
 import { HttpError } from "#http";
 import { RecentMap } from "#runtime";
-import { GraphqlRefusal } from "../../documents/documents.ts";
+import { GraphqlRefusal } from "../../documents/graphql-refusal.ts";
 import type { GraphqlRequest } from "./parse.ts";
 
 /** Finds the document of a request. */

@@ -17,7 +17,7 @@ import { type CsrfProtection, readSessionCookie } from "#http";
 import type { SocketMemory } from "#http/sockets";
 import { type ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } from "#runtime";
 import { parseJsonExactly } from "#runtime/json";
-import { GraphqlRefusal } from "../../documents/documents.ts";
+import { GraphqlRefusal } from "../../documents/graphql-refusal.ts";
 import { type ExplainError, errorsOf, responseExtensions } from "../../operations/errors.ts";
 import type { OperationRequestInfo, OperationStages, PreparedOperation } from "../../operations/operation.ts";
 import { prepareOperation } from "../../operations/operation-stages.ts";

@@ -1,18 +1,12 @@
 import { baseTypeOf } from "#catalog";
 import {
-  type CollectionField,
-  fieldNamed,
-  filterNames,
-  isSearchable,
-  RESERVED_PARAMETERS,
-  SEARCH,
-} from "#rest-gateway/resource";
-import {
   type Collection,
+  type CollectionField,
   type Collections,
   isVisibleCollection,
   type RowAction,
 } from "#rest-gateway/resource/collections";
+import { fieldNamed, filterNames, isSearchable, RESERVED_PARAMETERS, SEARCH } from "#rest-gateway/resource/parse";
 import { componentRef } from "../document/components.ts";
 import { type JsonSchema, orNull, type SchemaOfType } from "../document/json-schema.ts";
 import components from "./components.json" with { type: "json" };

@@ -1,6 +1,5 @@
 import type { ErrorBodyShape } from "#http";
-import type { CollectionField } from "#rest-gateway/resource";
-import type { Collection } from "#rest-gateway/resource/collections";
+import type { Collection, CollectionField } from "#rest-gateway/resource/collections";
 import { readComment } from "../document/comments.ts";
 import {
   type ComponentReference,

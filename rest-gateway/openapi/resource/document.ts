@@ -12,22 +12,16 @@ import {
   publicBaseUrl,
   type ResponseBody,
 } from "#http";
-import { TASKS_COLLECTION } from "#rest-gateway";
-import { BATCH_TYPE } from "#rest-gateway/pipeline";
-import {
-  type ApiVersion,
-  BATCH_COLLECTION,
-  defaultVersion,
-  type ReadVersions,
-  validationError,
-} from "#rest-gateway/resource";
+import { BATCH_TYPE, TASKS_COLLECTION } from "#rest-gateway/dialect";
 import {
   type Collection,
   type Collections,
   collectionsOf,
   isVisibleCollection,
   makeCollections,
+  validationError,
 } from "#rest-gateway/resource/collections";
+import { type ApiVersion, BATCH_COLLECTION, defaultVersion, type ReadVersions } from "#rest-gateway/resource/parse";
 import { forEachInSlices } from "#runtime/concurrency";
 import { type JsonSchema, makeSchemaOfType } from "../document/json-schema.ts";
 import { DocumentCache, documentResponse, type OpenApiDocument, printDocument } from "../document/printed-document.ts";

@@ -1,5 +1,5 @@
 import type { Catalog } from "#catalog";
-import { BATCH_TYPE } from "#rest-gateway/pipeline";
+import { BATCH_TYPE } from "#rest-gateway/dialect";
 import { readComment } from "../document/comments.ts";
 import { type ComponentReference, componentKey } from "../document/components.ts";
 import { makeSchemaOfType } from "../document/json-schema.ts";

@@ -8,6 +8,9 @@ import { characterFault, isOutOfRange, textFault } from "./values.ts";
 
 const MAX_LEVELS = 3;
 
+/** The path of batches, unless a table has this name. */
+export const BATCH_COLLECTION = "batch";
+
 /** The parts of a path, before collections are looked up. */
 export type ResourceAddress = {
   /** The version as it is written, `2` of `/api/v2/…`; null if the path names none. */

@@ -1,6 +1,5 @@
-import type { HttpError } from "#http";
+import { type HttpError, queryWithoutApiKey } from "#http";
 import type { FieldReference, OrderTerm, RowCondition, SelectItem } from "#planner/intent";
-import { queryWithoutApiKey } from "#rest-gateway/authenticate";
 import { type FieldError, memoizePerObject, RecentMap } from "#runtime";
 import type { Collection } from "../collections/collections.ts";
 import { suggestName, validationError } from "../collections/errors.ts";

@@ -1,7 +1,7 @@
 import { type ApiKey, parseExpiryDate } from "#accounts/api-keys";
 import { clientInfoOf, HttpError } from "#http";
-import { type Html, html, type PageContent, seeOther } from "#rest-gateway";
 import type { RequestSession } from "#rest-gateway/authenticate";
+import { type Html, html, type PageContent, seeOther } from "#rest-gateway/pages";
 import { type FormField, type HtmlForm, hiddenFields, timeOf } from "../pages/form-page.ts";
 import { ACCOUNT_PATH, BACK_TO_ACCOUNT, continuePage } from "../pages/sign-in-pages.ts";
 import { requireFields } from "../request/read-body.ts";

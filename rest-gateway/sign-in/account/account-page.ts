@@ -1,7 +1,7 @@
 import type { AccountSummary, LinkedProvider, SignIn } from "#accounts";
 import { clientInfoOf } from "#http";
-import { type Html, html } from "#rest-gateway";
 import type { RequestSession } from "#rest-gateway/authenticate";
+import { type Html, html } from "#rest-gateway/pages";
 import { fieldErrorsOf } from "#runtime";
 import type { ListedGrant } from "../oauth/oauth-store.ts";
 import {

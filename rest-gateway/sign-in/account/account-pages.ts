@@ -1,6 +1,6 @@
 import { describePolicy, EMAIL_LINK_PATHS, FORGOTTEN_PASSWORD_PATH } from "#accounts";
 import { clientInfoOf, type GatewayRoutes, setSessionCookie } from "#http";
-import { html, seeOther } from "#rest-gateway";
+import { html, seeOther } from "#rest-gateway/pages";
 import {
   type FormField,
   type FormPage,

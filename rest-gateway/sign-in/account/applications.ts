@@ -1,6 +1,6 @@
 import { clientInfoOf, HttpError } from "#http";
-import { type Html, html } from "#rest-gateway";
 import type { RequestSession } from "#rest-gateway/authenticate";
+import { type Html, html } from "#rest-gateway/pages";
 import { showHiddenCharacters } from "#runtime";
 import type { ListedGrant, OAuthStore } from "../oauth/oauth-store.ts";
 import { isolatedName, timeOf } from "../pages/form-page.ts";

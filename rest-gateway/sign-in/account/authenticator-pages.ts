@@ -1,8 +1,8 @@
 import type { AccountSummary, FactorEnrolment } from "#accounts";
 import type { ClientInfo } from "#accounts/identity";
 import { clientInfoOf } from "#http";
-import { type Html, html, type PageContent } from "#rest-gateway";
 import type { RequestSession } from "#rest-gateway/authenticate";
+import { type Html, html, type PageContent } from "#rest-gateway/pages";
 import { type HtmlForm, hiddenFields, type RejectedForm, renderForm } from "../pages/form-page.ts";
 import { ACCOUNT_PATH, BACK_TO_ACCOUNT, CODE_FIELD } from "../pages/sign-in-pages.ts";
 import { requireFields } from "../request/read-body.ts";

@@ -1,6 +1,6 @@
 import type { Passkey } from "#accounts";
 import { clientInfoOf } from "#http";
-import { type Html, html, seeOther } from "#rest-gateway";
+import { type Html, html, seeOther } from "#rest-gateway/pages";
 import { type FormField, type HtmlForm, hiddenFields, renderForm, timeOf } from "../pages/form-page.ts";
 import { passkeyRequestPage, readPasskeyResponse } from "../pages/passkey-pages.ts";
 import { ACCOUNT_PATH, BACK_TO_ACCOUNT } from "../pages/sign-in-pages.ts";

@@ -1,6 +1,6 @@
 import { describePolicy } from "#accounts";
 import { clientInfoOf, setSessionCookie } from "#http";
-import { html } from "#rest-gateway";
+import { html } from "#rest-gateway/pages";
 import type { FormField, HtmlForm } from "../pages/form-page.ts";
 import { hiddenFields } from "../pages/form-page.ts";
 import { ACCOUNT_PATH, BACK_TO_ACCOUNT } from "../pages/sign-in-pages.ts";

@@ -1,7 +1,7 @@
 import type { AccountSummary } from "#accounts";
 import type { GatewayHandler, GatewayRequest, GatewayResponse } from "#http";
-import { type Html, html, type PageContent, seeOther } from "#rest-gateway";
 import { findSession, type RequestSession } from "#rest-gateway/authenticate";
+import { type Html, html, type PageContent, seeOther } from "#rest-gateway/pages";
 import type { OAuthStore } from "../oauth/oauth-store.ts";
 import {
   alert,

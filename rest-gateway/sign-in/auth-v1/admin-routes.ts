@@ -2,7 +2,7 @@ import pg from "pg";
 import { type Administration, readUserId, type SecondFactor, type UserJson } from "#accounts";
 import { type Caller, isActedAs, isAdministrator } from "#accounts/identity";
 import { clientInfoOf, type GatewayResponse, type HttpError, jsonResponse, toHttpError } from "#http";
-import { authenticateTableCaller } from "#rest-gateway/table";
+import { authenticateTableCaller } from "#rest-gateway/table/authenticate";
 import {
   readChanges,
   readInvitation,

@@ -1,6 +1,6 @@
 import type { Authenticator } from "#accounts/identity";
 import { type GatewayHandler, type GatewayRequest, makeRouteFinder, toHttpError } from "#http";
-import { authenticateTableCaller } from "#rest-gateway/table";
+import { authenticateTableCaller } from "#rest-gateway/table/authenticate";
 import { oauthRoutes } from "../oauth/oauth-routes.ts";
 import { accountRoutes } from "./account-routes.ts";
 import { adminRoutes } from "./admin-routes.ts";

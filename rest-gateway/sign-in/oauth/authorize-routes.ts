@@ -1,6 +1,6 @@
 import { API_RESOURCE, resourceAddress } from "#accounts/identity";
 import { clientInfoOf, type GatewayResponse, type MatchedRequest, type PatternRoutes } from "#http";
-import { html, makeRenderPage, seeOther } from "#rest-gateway";
+import { html, makeRenderPage, seeOther } from "#rest-gateway/pages";
 import { findUnstorable } from "#runtime/json";
 import { readForm } from "../request/read-body.ts";
 import { makeFindClient } from "./client-documents.ts";

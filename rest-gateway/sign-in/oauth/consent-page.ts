@@ -1,6 +1,6 @@
 import { type CsrfProtection, clientInfoOf, type GatewayRequest, type GatewayRoutes, withoutCaching } from "#http";
-import { type Html, html, makeRenderPage, type PageContent, seeOther } from "#rest-gateway";
 import { findSession, type RequestSession } from "#rest-gateway/authenticate";
+import { type Html, html, makeRenderPage, type PageContent, seeOther } from "#rest-gateway/pages";
 import {
   alert,
   formActionSource,

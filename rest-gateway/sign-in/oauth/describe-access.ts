@@ -1,5 +1,5 @@
 import { type Catalog, type CatalogTable, exposedTables, hasAnyColumnPrivilege } from "#catalog";
-import { type Html, html } from "#rest-gateway";
+import { type Html, html } from "#rest-gateway/pages";
 import { parseDataScope } from "./scopes.ts";
 
 type DescribedAccess = { readonly title: string; readonly detail: Html | null };

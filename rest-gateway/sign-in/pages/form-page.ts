@@ -8,8 +8,8 @@ import {
   type HttpError,
   toHttpError,
 } from "#http";
-import { type Html, html, type PageContent, type RenderPage } from "#rest-gateway";
 import type { LimitedAuthDependencies, RequestSession } from "#rest-gateway/authenticate";
+import { type Html, html, type PageContent, type RenderPage } from "#rest-gateway/pages";
 import { ApiError, fieldErrorsOf, showHiddenCharacters } from "#runtime";
 import { readForm } from "../request/read-body.ts";
 

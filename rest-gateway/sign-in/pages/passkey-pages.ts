@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PasskeyChallenge } from "#accounts";
 import { clientInfoOf, HttpError } from "#http";
-import { type Html, html, type PageContent } from "#rest-gateway";
+import { type Html, html, type PageContent } from "#rest-gateway/pages";
 import { alert, type FormPage, type HtmlForm, hiddenInputs, type PageDependencies, renderForm } from "./form-page.ts";
 import { PASSKEY_SIGN_IN_PATH, redirectSignedIn, SIGN_IN_PATH, withRedirect } from "./sign-in-pages.ts";
 

@@ -12,8 +12,8 @@ import {
   setSessionCookie,
 } from "#http";
 import { type RequestHeaders, readCookie } from "#http/request-info";
-import { type Html, html, type PageContent, seeOther } from "#rest-gateway";
 import { findSession, type RequestSession } from "#rest-gateway/authenticate";
+import { type Html, html, type PageContent, seeOther } from "#rest-gateway/pages";
 import { requireFields } from "../request/read-body.ts";
 import {
   alert,

@@ -18,8 +18,8 @@ import {
   type OpenApiDocument,
   type PrintedDocument,
   printDocument,
-  type TableDocumentOptions,
 } from "#rest-gateway/openapi";
+import type { TableDocumentOptions } from "#rest-gateway/openapi/schemas";
 import { makeSwaggerDocument } from "#rest-gateway/openapi/swagger";
 import type { TableRequest, TableResource } from "../parse/request.ts";
 import { encodeHeaders } from "./respond.ts";

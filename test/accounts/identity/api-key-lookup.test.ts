@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type FindApiKey, makeFindApiKey } from "../../../accounts/identity/api-key-lookup.ts";
+import { makeFindApiKey } from "../../../accounts/identity/api-key-lookup.ts";
+import type { FindApiKey } from "../../../accounts/identity/caller.ts";
 import { cloneDatabase, useClient, useDatabase } from "../../database.ts";
 
 let questions = 0;

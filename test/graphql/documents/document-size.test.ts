@@ -1,7 +1,8 @@
 import { buildSchema, getIntrospectionQuery, parse } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { type DocumentLimits, measureDocument } from "../../../graphql/documents/document-size.ts";
-import { GraphqlRefusal, makeDocumentReader, PlanBudget } from "../../../graphql/documents/documents.ts";
+import { makeDocumentReader, PlanBudget } from "../../../graphql/documents/documents.ts";
+import { GraphqlRefusal } from "../../../graphql/documents/graphql-refusal.ts";
 import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 
 const DEFAULTS: DocumentLimits = {

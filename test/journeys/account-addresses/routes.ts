@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { readConfig } from "../../../config/config.ts";
-import type { GatewayRoutes } from "../../../http/route-patterns.ts";
+import type { GatewayRoutes } from "../../../http/request.ts";
 import { administratorRoutes } from "../../../operations/admin/admin-routes.ts";
 import { sessionRoutes } from "../../../operations/admin/session-routes.ts";
 import { OPENAPI_PATH } from "../../../rest-gateway/openapi/resource/document.ts";

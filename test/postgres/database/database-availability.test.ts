@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { AvailabilityMonitor } from "../../../postgres/database/connection-pools.ts";
+import { AvailabilityMonitor } from "../../../postgres/database/database-availability.ts";
 
 function keeper() {
   const result: string[] = [];

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import {
   ConnectionShares,
-  type ShareHolder,
   sharesForReads,
   sharesForStreams,
   sharesForWrites,
 } from "../../../postgres/database/fair-sharing.ts";
+import type { ShareHolder } from "../../../postgres/database/statement.ts";
 
 const SIZES = Array.from({ length: 40 }, (_, index) => index + 1);
 

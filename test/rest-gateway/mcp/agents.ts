@@ -1,7 +1,8 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import type { Service, ServiceOptions } from "../../../service/wiring/service.ts";
+import type { ServiceOptions } from "../../../service/wiring/running-service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";

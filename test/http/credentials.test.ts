@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { queryWithoutApiKey } from "../../../rest-gateway/request/authenticate.ts";
+import { queryWithoutApiKey } from "../../http/credentials.ts";
 
 test("an API key in the query string does not change the query", () => {
   expect(queryWithoutApiKey("api_key=secret&limit=1")).toBe("limit=1");

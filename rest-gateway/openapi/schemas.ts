@@ -1,0 +1,15 @@
+export { readComment } from "./document/comments.ts";
+export {
+  type JsonSchema,
+  makeSchemaOfType,
+  objectOf,
+  orNull,
+  type SchemaOfType,
+} from "./document/json-schema.ts";
+export {
+  type TableDocumentOptions,
+  type VisibleSchema,
+  type VisibleTable,
+  viewSchema,
+} from "./document/visible-schema.ts";
+export { makeRowSchemas, RESERVED_NAMES } from "./table/components.ts";
