@@ -25,7 +25,7 @@ export type AccountLinkRequest = {
 };
 
 /** A link for an account, which the administrator who requested it sends. `type` is the effect of the link on this account. */
-export type AccountLink = { readonly userId: string; readonly type: AccountLinkType; readonly link: MailLink };
+type AccountLink = { readonly userId: string; readonly type: AccountLinkType; readonly link: MailLink };
 
 type Invitation = Pick<AccountLinkRequest, "email" | "metadata" | "name" | "redirectTo">;
 

@@ -60,7 +60,7 @@ const LIST_USERS = `
     ) as users`;
 
 /** A sign-in that has not ended: the session of a browser, by cookie, or a family of refresh tokens. */
-export type AccountSession = {
+type AccountSession = {
   /** The digest of the cookie in hex, or the id of the family; neither is a credential. */
   readonly id: string;
   readonly kind: "browser" | "tokens";

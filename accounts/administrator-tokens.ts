@@ -10,7 +10,7 @@ import { readUserId, SESSION_CLAIM } from "./validate-claims.ts";
 export type IssuedToken = { readonly accessToken: string; readonly claims: AccessClaims };
 
 /** Tokens for some minutes, which belong to no refresh token. */
-export type AdministratorTokens = {
+type AdministratorTokens = {
   /** Issues a token for the user of a session cookie: the token ends with the session. Null if there is no such account. */
   forUser(userId: string, sessionDigest: unknown): Promise<IssuedToken | null>;
   /** Issues a token for callers on this machine: it names a role and no user. */

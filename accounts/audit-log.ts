@@ -3,7 +3,7 @@ import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 /** A user as the audit log names one; a deleted user has neither uuid nor address. */
 type AuditUser = { readonly key: string; readonly id: string | null; readonly email: string | null };
 
-export type AuditEntry = {
+type AuditEntry = {
   readonly id: string;
   readonly at: string;
   /** The name of the event, such as `session.created`. */

@@ -7,7 +7,7 @@ import { isJsonObject, toJavaScriptNumber } from "#runtime/json";
 type JsonClaims = Readonly<Record<string, unknown>>;
 
 /** The argument of the hook, as for Supabase's custom access token hook. */
-export type ClaimsHookEvent = {
+type ClaimsHookEvent = {
   /** The uuid of the account. */
   readonly user_id: string;
   /** The method by which the user signed in, or `token_refresh`. */

@@ -61,7 +61,7 @@ type InvitedUser = {
   readonly name: string;
   readonly metadata: Readonly<Record<string, unknown>>;
 };
-export type EmailChange = {
+type EmailChange = {
   readonly userId: string;
   /** Null if the account has no address yet. */
   readonly currentEmail: string | null;
@@ -88,7 +88,7 @@ type CodeEmailsOptions = CodeEmailSettings & {
   readonly serviceUrl: () => string;
 };
 
-export type MessageLimits = {
+type MessageLimits = {
   /** Null if there is no limit. */
   readonly intervalLimit: SharedRateLimit | null;
   readonly hourlyLimit: SharedRateLimit | null;

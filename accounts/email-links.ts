@@ -24,7 +24,7 @@ export const FORGOTTEN_PASSWORD_PATH = "/auth/forgotten-password";
 type EmailLink = { readonly to: string; readonly token: string };
 
 /** A link to the new address, and the address to send a notice to. */
-export type AddressChange = EmailLink & { readonly previous: string };
+type AddressChange = EmailLink & { readonly previous: string };
 
 /** Operations that are authorized by a link in an e-mail. */
 export type EmailLinks = {

@@ -11,14 +11,14 @@ export const PKCE_PREFIX = "pkce_";
 /** The client's challenge (RFC 7636); only the client knows the verifier. */
 export type CodeChallenge = { readonly challenge: string; readonly method: "s256" | "plain" };
 
-export type NewFlow = {
+type NewFlow = {
   readonly codeChallenge: CodeChallenge;
   readonly method: SignInMethod;
   /** Null if the user is not known yet. */
   readonly userId: string | null;
 };
 
-export type FlowExchange<T> =
+type FlowExchange<T> =
   | { readonly kind: "opened"; readonly opened: T }
   | { readonly kind: "absent" | "expired" | "disabled" | "verifier" };
 
@@ -40,7 +40,7 @@ export type FlowStates = {
 };
 
 /** Completes the work of a code's attachment, in the transaction that exchanges the code, before the sign-in opens. */
-export type CompleteFlow = (client: pg.ClientBase, attachment: string, clientInfo: ClientInfo) => Promise<void>;
+type CompleteFlow = (client: pg.ClientBase, attachment: string, clientInfo: ClientInfo) => Promise<void>;
 
 type FlowRow = {
   readonly outcome: "passed" | "absent" | "expired" | "disabled" | "verifier";

@@ -46,7 +46,7 @@ export type {
 export type { LiveSession, NewSession, Sessions } from "./sessions.ts";
 export { type LimitCreatedUsers, type LimitSignUps, makeCreatedUsersLimit } from "./sign-up-limit.ts";
 export { makeSigners, type Signers } from "./signers.ts";
-export type { AccessClaims, SessionClaims, SessionTokens, TokenPair } from "./token-pairs.ts";
+export type { AccessClaims, SessionClaims, TokenPair } from "./token-pairs.ts";
 export type { UpdateOutcome } from "./update-user.ts";
 export { makeValidateClaims, readUserId, SESSION_CLAIM, userIdOf } from "./validate-claims.ts";
 export type { Passkey } from "./webauthn.ts";

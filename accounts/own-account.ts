@@ -49,7 +49,7 @@ export type UserJson = Readonly<Record<string, unknown>> & {
   readonly identities: readonly { readonly provider: string }[];
 };
 
-export type TokenSessionState = "live" | "ended" | "disabled";
+type TokenSessionState = "live" | "ended" | "disabled";
 
 const TOKEN_SESSION_STATE = `
   select case

@@ -19,7 +19,7 @@ export type PasskeyChallenge<Options> = {
 };
 
 /** The response of the authenticator to a challenge. */
-export type PasskeyResponse = { readonly challengeId: string; readonly credential: unknown };
+type PasskeyResponse = { readonly challengeId: string; readonly credential: unknown };
 
 /** Passkeys (WebAuthn) that users sign in with, without a password. Challenges are stored, and each is used once. */
 export type Passkeys = {

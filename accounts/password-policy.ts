@@ -26,7 +26,7 @@ const POLICIES: Readonly<Record<PasswordPolicy, PolicyRules>> = {
 /** The length allows any passphrase. */
 const MAX_BYTES = 1024;
 
-type PasswordCheck = {
+type PolicyCheck = {
   readonly policy: PasswordPolicy;
   readonly field: string;
   /** Words that others know about the user, such as the name; they are not allowed as the password. */
@@ -41,7 +41,7 @@ export function describePolicy(policy: PasswordPolicy): string {
 }
 
 /** Throws an error with all faults if a new password does not meet the policy. */
-export function checkNewPassword(password: string, check: PasswordCheck): void {
+export function checkNewPassword(password: string, check: PolicyCheck): void {
   const faults = findPasswordFaults(password, check);
   if (faults.length > 0) throw passwordRejected(faults);
 }
@@ -53,7 +53,7 @@ export function passwordRejected(faults: readonly FieldError[]): ApiError {
 /** All faults of a new password. */
 export function findPasswordFaults(
   password: string,
-  { policy, field, personalWords: words = [] }: PasswordCheck,
+  { policy, field, personalWords: words = [] }: PolicyCheck,
 ): FieldError[] {
   const { minLength, required, acceptsGuessable = false } = POLICIES[policy];
   const missing = required.filter(({ pattern }) => !pattern.test(password)).map(({ name }) => name);

@@ -24,7 +24,7 @@ export type NewAccount = {
 };
 
 /** The row of the table of users, or the id, name and address of an account without one. */
-export type UserRow = Readonly<Record<string, unknown>> & { readonly id: number };
+type UserRow = Readonly<Record<string, unknown>> & { readonly id: number };
 
 type Register = <T>(account: NewAccount, clientInfo: ClientInfo, open: OpenSignIn<T>) => Promise<Registered<T>>;
 type Registered<T> = { readonly user: UserRow; readonly opened: T };

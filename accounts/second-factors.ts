@@ -32,7 +32,7 @@ export type FactorEnrolmentResult =
   | { readonly outcome: "name_taken" | "too_many" | "level" | "no_account" };
 
 /** The request to an authenticator: a new key for a pending factor, or a signature. */
-export type FactorKeyRequest =
+type FactorKeyRequest =
   | { readonly type: "create"; readonly options: PublicKeyCredentialCreationOptionsJSON }
   | { readonly type: "request"; readonly options: PublicKeyCredentialRequestOptionsJSON };
 
@@ -45,10 +45,10 @@ export type FactorChallenge = {
 };
 
 /** The code of an app, or the response of an authenticator. */
-export type FactorResponse = { readonly challengeId: string; readonly code: string; readonly credential: unknown };
+type FactorResponse = { readonly challengeId: string; readonly code: string; readonly credential: unknown };
 
 export type FactorRefusal = "missing" | "challenge" | "expired" | "address" | "disabled" | "level" | "session" | "code";
-export type FactorVerificationResult<T> =
+type FactorVerificationResult<T> =
   | { readonly outcome: "passed"; readonly opened: T }
   | { readonly outcome: FactorRefusal };
 

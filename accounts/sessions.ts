@@ -5,7 +5,7 @@ import type { OpenSignIn } from "./login.ts";
 import { digestOf, generateSecret } from "./random-secrets.ts";
 import type { UserClaims } from "./token-pairs.ts";
 
-export type SessionUser = {
+type SessionUser = {
   readonly userId: string;
   readonly username: string;
   readonly claims: UserClaims;

@@ -16,7 +16,7 @@ export type UserChanges = {
   readonly code: string | null;
 };
 
-export type UpdatingUser = { readonly userId: string; readonly sessionId: string | null };
+type UpdatingUser = { readonly userId: string; readonly sessionId: string | null };
 
 export type UpdateOutcome =
   | "updated"

@@ -43,13 +43,13 @@ export type RegisteredCredential = {
   readonly is_backed_up: boolean;
 };
 
-export type PasskeyUse = { readonly counter: number; readonly isBackedUp: boolean };
+type PasskeyUse = { readonly counter: number; readonly isBackedUp: boolean };
 
 /** The user that an authenticator stores with the key. */
 export type PasskeyUser = { readonly uuid: string; readonly username: string };
 
 /** `passkey` signs in by itself, so it must find and verify the user. `factor` proves possession after the password. */
-export type KeyPurpose = "passkey" | "factor";
+type KeyPurpose = "passkey" | "factor";
 
 type KnownKey = Pick<Passkey, "credentialId" | "transports">;
 

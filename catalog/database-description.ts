@@ -14,7 +14,7 @@ export type DatabaseDescription = {
   readonly sequences: readonly DescribedSequence[];
 };
 
-export type DescribedDatabase = {
+type DescribedDatabase = {
   readonly name: string;
   readonly owner: string;
   readonly comment: string | null;

@@ -3,7 +3,7 @@ import { type Catalog, publicComment } from "./catalog.ts";
 import type { CatalogTable } from "./tables.ts";
 
 /** The message of a Postgres error for users, and the input column that causes it. */
-export type DatabaseErrorMessage = { readonly message: string; readonly column?: string; readonly hint?: string };
+type DatabaseErrorMessage = { readonly message: string; readonly column?: string; readonly hint?: string };
 
 /** The message for invalid values without a better explanation. */
 export const INVALID_VALUE = "A value is not acceptable.";

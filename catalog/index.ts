@@ -18,8 +18,8 @@ export {
 export type { CatalogQuery } from "./catalog-query.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
 export type { DistanceFunction } from "./distances.ts";
-export { type DistributedTable, readDistributedTables } from "./distributed-tables.ts";
-export { findMissingGrants, type RefusedCommand } from "./missing-grants.ts";
+export { readDistributedTables } from "./distributed-tables.ts";
+export { findMissingGrants } from "./missing-grants.ts";
 export { isBuiltInType, operatorSchemaOf, operatorSchemaOfRows } from "./operator-schema.ts";
 export { type OwnValue, ownValuesOf } from "./own-values.ts";
 export type { Grants, TablePrivilege } from "./privileges.ts";
@@ -45,4 +45,4 @@ export {
   type QualifiedName,
   type TypeAttribute,
 } from "./types.ts";
-export type { UsedObjects, UsedRelation } from "./used-objects.ts";
+export type { UsedObjects } from "./used-objects.ts";

@@ -28,7 +28,7 @@ export type CatalogSchema = {
   readonly types: ReadonlyMap<string, DataType>;
 };
 
-type SchemaRow = { oid: number; name: string; owner: string; comment: string | null; acl: string };
+type NamespaceRow = { oid: number; name: string; owner: string; comment: string | null; acl: string };
 
 const SCHEMAS = `
   select n.oid, n.nspname as name, pg_get_userbyid(n.nspowner) as owner, d.description as comment,
@@ -38,7 +38,7 @@ const SCHEMAS = `
   where n.nspname = any ($1)
   order by n.nspname`;
 
-export function readSchemas(read: CatalogQuery, names: readonly string[]): Promise<SchemaRow[]> {
+export function readSchemas(read: CatalogQuery, names: readonly string[]): Promise<NamespaceRow[]> {
   return read("schemas", SCHEMAS, [names]);
 }
 

@@ -2,12 +2,12 @@ import { isJsonObject } from "#runtime/json";
 
 type ClaimComparison = keyof typeof COMPARISONS;
 
-type Condition = { readonly comparison: ClaimComparison; readonly text: string };
+type ClaimCondition = { readonly comparison: ClaimComparison; readonly text: string };
 /** A part of a string, with positions like those of `String.slice`. */
 type Slice = { readonly start: number; readonly end: number | undefined };
 
 /** A step of a claim path: the name of a member, an array index, a condition on strings of an array, or a part of a string. */
-export type ClaimStep = string | number | Condition | Slice;
+type ClaimStep = string | number | ClaimCondition | Slice;
 export type ClaimPath = readonly ClaimStep[];
 
 const COMPARISONS = {

@@ -18,7 +18,7 @@ export type DatabaseServer = {
   readonly url: string;
 };
 
-export type ServerList = {
+type ServerList = {
   readonly servers: readonly DatabaseServer[];
   readonly wanted: SessionAttributes;
   /** True if the servers are tried in random order. */

@@ -15,7 +15,7 @@ const SIGN_IN_SETTINGS: readonly (readonly [string, SettingDefinition<unknown>])
   signUpLimit,
 }).filter(([key]) => !key.startsWith("jwt"));
 
-export type ListedSetting = {
+type ListedSetting = {
   readonly name: string;
   /** Null if the setting is not set, or is a secret. */
   readonly value: string | null;

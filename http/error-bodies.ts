@@ -59,7 +59,7 @@ export function toChannelReason(error: HttpError) {
 
 export type ErrorBodyShape = "nested" | "detail" | "flat" | "spring";
 
-export type EnvelopeContext = {
+type EnvelopeContext = {
   readonly requestId: string;
   readonly at: Date;
   readonly fieldErrors?: readonly FieldError[];

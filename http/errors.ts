@@ -12,7 +12,7 @@ import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "./request.ts";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
 
 /** Settings of error bodies. */
-export type ErrorFormat = { readonly errorBody: ErrorBodyShape; readonly errorVerbosity: ErrorVerbosity };
+type ErrorFormat = { readonly errorBody: ErrorBodyShape; readonly errorVerbosity: ErrorVerbosity };
 
 /** Shows the error as a page if a browser has navigated to the address; otherwise returns the response as it is. */
 export type NegotiateErrorPage = (

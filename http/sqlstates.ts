@@ -1,5 +1,5 @@
 /** Codes of the conventional interface and of GraphQL's `extensions.code`. */
-export type ErrorCode =
+type ErrorCode =
   | "VALIDATION_ERROR"
   | "AUTH_REQUIRED"
   | "AUTH_EXPIRED"

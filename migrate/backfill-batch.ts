@@ -16,12 +16,12 @@ export type Backfill = {
   /** An SQL condition that is false in rows that are not filled. */
   readonly isFilled: string;
   /** Empty if there is no primary key. */
-  readonly key: readonly KeyColumn[];
+  readonly key: readonly BatchKeyColumn[];
   readonly estimatedRows: number;
 };
 
 /** A column of the key, with the operators of the key's index. */
-type KeyColumn = { readonly name: string; readonly type: string; readonly operatorSchema: string };
+type BatchKeyColumn = { readonly name: string; readonly type: string; readonly operatorSchema: string };
 
 const KEY = `
   select pg_catalog.json_agg(pg_catalog.json_build_object('name', attname, 'type', pg_catalog.format_type(atttypid, atttypmod), 'operatorSchema', (
@@ -64,10 +64,10 @@ export type KeyValues = readonly string[] | null;
 type NextRows = { readonly read: number; readonly missing: number; readonly last: readonly string[] };
 type FilledRows = NextRows & { readonly filled: number };
 
-const namesOf = (key: readonly KeyColumn[]) => key.map(({ name }) => quotedName(name));
+const namesOf = (key: readonly BatchKeyColumn[]) => key.map(({ name }) => quotedName(name));
 
 /** `(id) operator(pg_catalog.>) ($1::bigint)` */
-function compareKey(key: readonly KeyColumn[], operator: ">" | "<=", from: number): string {
+function compareKey(key: readonly BatchKeyColumn[], operator: ">" | "<=", from: number): string {
   const values = key.map(({ type }, at) => `$${from + at + 1}::${type}`);
   const schema = quotedName(key[0]!.operatorSchema);
   return `(${namesOf(key).join(", ")}) operator(${schema}.${operator}) (${values.join(", ")})`;
@@ -135,7 +135,7 @@ export async function fillNext(
   return { ...next, filled };
 }
 
-export type Pressure = {
+type Pressure = {
   /** True if an administrator has asked for a pause. */
   readonly isPaused: boolean;
   /** True if others wait for a lock of the table or of its rows, none of which a batch holds now. */

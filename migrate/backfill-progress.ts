@@ -6,7 +6,7 @@ import { type Backfill, readDeclaredBackfills } from "./backfill-batch.ts";
 export const BACKFILL_LOCK = 7_446_310;
 
 /** The progress of a backfill, as its session has recorded it. */
-export type BackfillProgress = {
+type BackfillProgress = {
   /** The rows read in the running pass over the table. */
   readonly read: number;
   readonly filled: number;

@@ -6,7 +6,7 @@ import { type Backfill, fillNext, type KeyValues, readBackfills, readNext, readP
 import { BACKFILL_LOCK, recordEnd, recordError, recordStart, recordStep } from "./backfill-progress.ts";
 import { withInterruption } from "./interruption.ts";
 
-export type BackfillOptions = {
+type BackfillOptions = {
   /** The share of the time in which batches run, in percent. */
   readonly load: number;
   readonly report: (line: string) => void;
@@ -14,7 +14,7 @@ export type BackfillOptions = {
 
 type BackfillSubject = Pick<Backfill, "table" | "column">;
 
-export type BackfillStatus = BackfillSubject & { readonly rows: number; readonly missing: number };
+type BackfillStatus = BackfillSubject & { readonly rows: number; readonly missing: number };
 
 /** How many rows the backfills of the database have left. Reads their tables. */
 export function readBackfillStatus(url: string): Promise<BackfillStatus[]> {
@@ -31,7 +31,7 @@ export function readBackfillStatus(url: string): Promise<BackfillStatus[]> {
   });
 }
 
-export type CompletedBackfill = BackfillSubject & { readonly filled: number; readonly milliseconds: number };
+type CompletedBackfill = BackfillSubject & { readonly filled: number; readonly milliseconds: number };
 
 /** The limit is short, since others wait behind a batch that waits for the lock of the table. */
 const LOCK_TIMEOUT = "1s";

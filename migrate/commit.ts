@@ -175,7 +175,7 @@ export function schemaFileOf({ name, folder }: MigrationHistory): string {
 }
 
 /** The histories whose `schema.sql` is written. */
-export type SchemaScope = "project" | "all";
+type SchemaScope = "project" | "all";
 
 /** The scope of a history: a project's migration does not change the release's schema. */
 function schemaScopeOf(name: MigrationHistory["name"]): SchemaScope {

@@ -26,7 +26,7 @@ export type DryRun = {
 };
 
 /** Null: the role may not read the table, or there is none. */
-export type VisibleRows = { readonly role: string; readonly before: number | null; readonly after: number | null };
+type VisibleRows = { readonly role: string; readonly before: number | null; readonly after: number | null };
 
 /** The table whose rows are counted before and after, and the roles that count them. */
 export type RowCountRequest = {
@@ -34,7 +34,7 @@ export type RowCountRequest = {
   readonly roles: readonly string[];
 };
 
-export type SchemaChange = {
+type SchemaChange = {
   /** `table public.notes`. */
   readonly object: string;
   readonly change: "created" | "changed" | "dropped";
@@ -43,7 +43,7 @@ export type SchemaChange = {
   readonly removed: readonly string[];
 };
 
-export type TableLock = {
+type TableLock = {
   readonly table: string;
   readonly mode: string;
   readonly blocks: BlockedWork;
@@ -138,17 +138,17 @@ async function readSchema(client: pg.ClientBase): Promise<SchemaObjects> {
   );
 }
 
-type ObjectChange = {
+type DefinitionChange = {
   readonly object: string;
   readonly change: SchemaChange["change"];
   readonly added: readonly SchemaRow[];
   readonly removed: readonly SchemaRow[];
 };
 
-function compareObjects(before: SchemaObjects, after: SchemaObjects): ObjectChange[] {
+function compareObjects(before: SchemaObjects, after: SchemaObjects): DefinitionChange[] {
   const without = (rows: readonly SchemaRow[], others: readonly SchemaRow[]) =>
     rows.filter(({ text }) => others.every((other) => other.text !== text));
-  const changes: ObjectChange[] = [];
+  const changes: DefinitionChange[] = [];
   for (const [object, rows] of after) {
     const known = before.get(object);
     const added = without(rows, known ?? []);
@@ -189,7 +189,7 @@ function warnOfTables({ begun, ended }: TrialStates, estimates: RowEstimates): s
   });
 }
 
-function warnOfChanges(changes: readonly ObjectChange[]): string[] {
+function warnOfChanges(changes: readonly DefinitionChange[]): string[] {
   const columnsOf = (rows: readonly SchemaRow[]) => rows.flatMap(({ column }) => column ?? []);
   return changes
     .filter(({ change, object }) => change === "changed" && object.startsWith("table "))

@@ -14,7 +14,6 @@ export {
 } from "./committed-migrations.ts";
 export type { SchemaDifference } from "./compare-schemas.ts";
 export { findDrift } from "./drift.ts";
-export type { RowCountRequest } from "./dry-run.ts";
 export { listMigrations, type MigrationList } from "./list-migrations.ts";
 export { lockLimitsOf } from "./lock-limits.ts";
 export { lockModeName } from "./lock-modes.ts";

@@ -23,10 +23,10 @@ type DroppedTable = {
   readonly rows: number;
 };
 
-type TableColumn = { readonly name: string; readonly type: string };
+type KeptColumn = { readonly name: string; readonly type: string };
 
 /** The rows as texts, which survive if a type of the table is dropped too. */
-export type KeptTable = DroppedTable & { readonly copy: string; readonly columns: readonly TableColumn[] };
+export type KeptTable = DroppedTable & { readonly copy: string; readonly columns: readonly KeptColumn[] };
 
 /** Reports the rows that the file is about to drop, and copies those to keep. */
 export async function keepRows(client: pg.ClientBase, file: ScriptFile, report: ReportLine): Promise<KeptTable[]> {
@@ -128,8 +128,8 @@ async function copyRows(client: pg.ClientBase, table: DroppedTable): Promise<Kep
 }
 
 /** The columns that can be written; empty if there is no such table. */
-async function readColumns(client: pg.ClientBase, table: string): Promise<TableColumn[]> {
-  const { rows } = await client.query<TableColumn>(
+async function readColumns(client: pg.ClientBase, table: string): Promise<KeptColumn[]> {
+  const { rows } = await client.query<KeptColumn>(
     `select attname as name, pg_catalog.format_type(atttypid, atttypmod) as type from pg_catalog.pg_attribute
      where attrelid = pg_catalog.to_regclass($1) and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
     [table],

@@ -15,7 +15,7 @@ const CREATE_TABLE = `
   )`;
 
 /** A migration of several transactions. */
-export type SteppedMigration = {
+type SteppedMigration = {
   readonly migration: CommittedMigration;
   /** The text with filled placeholders, which a copy of the database fills differently. */
   readonly sql: string;

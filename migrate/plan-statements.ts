@@ -5,7 +5,7 @@ import type { PlannedColumn, PlannedTable } from "./planned-table.ts";
 import { FILLS_SMALL_TABLES } from "./statement-verdict.ts";
 
 /** The objects that fill columns and show that they are filled, quoted. */
-export type PlanNames = { readonly function: string; readonly trigger: string; readonly constraint: string };
+type PlanNames = { readonly function: string; readonly trigger: string; readonly constraint: string };
 
 export async function planNames(
   client: pg.ClientBase,

@@ -13,7 +13,7 @@ export type SchemaState = DumpedSchema & {
 /** A step with alternatives; each is for cases where those before it fail. */
 type ReverseStep = { readonly name: string; readonly ways: readonly string[] };
 
-export type ReverseSearch = {
+type ReverseSearch = {
   readonly statements: readonly string[];
   /** The difference that remains, with its reason; null if there is none. */
   readonly unsolved: string | null;

@@ -12,9 +12,9 @@ import { type MigrationUndo, undoMigration } from "./undo-migration.ts";
 import { type MigrationWatch, nameNewFile } from "./watch-migrations.ts";
 
 /** How SQL that changes the schema is applied: as a file of the current migration, at once, or not at all. */
-export type SchemaChangeMode = "current" | "run" | "off";
+type SchemaChangeMode = "current" | "run" | "off";
 
-export type SchemaChangeState = {
+type SchemaChangeState = {
   readonly mode: SchemaChangeMode;
   /** The reason, in a sentence. */
   readonly reason: string;
@@ -32,7 +32,7 @@ export type SchemaChangeState = {
 };
 
 /** How the schema was changed: the file that was written, or null. */
-export type AppliedChange = { readonly mode: SchemaChangeMode; readonly file: string | null };
+type AppliedChange = { readonly mode: SchemaChangeMode; readonly file: string | null };
 
 type SqlRefusal = Pick<SchemaChangeState, "reason" | "how">;
 

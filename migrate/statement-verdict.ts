@@ -28,12 +28,12 @@ export const FILLS_SMALL_TABLES = "-- Small tables are filled here.";
 const EMPTIES = /^(truncate\b|refresh\b.*\bwith\s+no\s+data$)/is;
 
 /** The work of a statement, on any object. */
-type Work = { readonly read: number; readonly written: number; readonly milliseconds: number };
+type StatementWork = { readonly read: number; readonly written: number; readonly milliseconds: number };
 
-const NO_WORK: Work = { read: 0, written: 0, milliseconds: 0 };
+const NO_WORK: StatementWork = { read: 0, written: 0, milliseconds: 0 };
 
 /** The work under the locks of a transaction since a statement was last found to hold others. */
-export type WorkUnderLocks = { readonly readsWait: Work; readonly writesWait: Work };
+type WorkUnderLocks = { readonly readsWait: StatementWork; readonly writesWait: StatementWork };
 
 export const NO_WORK_UNDER_LOCKS: WorkUnderLocks = { readsWait: NO_WORK, writesWait: NO_WORK };
 
@@ -55,7 +55,7 @@ export function judgeStatement(
 /** Adds a statement's work. Locks are held until the end, so all statements count from the one that took them. */
 function addWork({ readsWait, writesWait }: WorkUnderLocks, measures: StatementMeasures): WorkUnderLocks {
   const { rewritten, scanned, inserted, changed, milliseconds } = measures;
-  const add = (work: Work): Work => ({
+  const add = (work: StatementWork): StatementWork => ({
     read: work.read + Math.max(0, ...[...rewritten, ...scanned].map(({ rows }) => rows)),
     written: work.written + inserted + changed,
     // Times are not added: on a busy machine many statements that do nothing would take a second.
@@ -85,7 +85,7 @@ function chooseVerdict(measures: StatementMeasures, { readsWait, writesWait }: W
   return isLong(writesWait) ? "holds writes" : "brief";
 }
 
-function isLong({ read, written, milliseconds }: Work): boolean {
+function isLong({ read, written, milliseconds }: StatementWork): boolean {
   return read >= MANY_ROWS || written >= MANY_ROWS || milliseconds >= SLOW_MS;
 }
 

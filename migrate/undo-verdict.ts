@@ -32,7 +32,7 @@ export type UndoVerdict =
     };
 
 /** A database before a migration. */
-export type UndoStart = {
+type UndoStart = {
   readonly schema: SchemaState;
   /** Null in a copy without rows. */
   readonly stored: ReadonlyMap<number, StoredValues> | null;

@@ -279,7 +279,7 @@ function splitAddress(address: string): [path: string, rawQuery: string] {
 }
 
 /** The inputs of planning. */
-export type RequestedRowsContext = { readonly catalog: Catalog; readonly config: Config; readonly role: string };
+type RequestedRowsContext = { readonly catalog: Catalog; readonly config: Config; readonly role: string };
 
 /** A planned read of a role. */
 export type RequestedRows = {
@@ -306,7 +306,7 @@ export function parseReadAddress(address: string, schema: string | null = null):
 }
 
 /** The response that a client would get, the cause that it does not contain, and the grants without which Postgres refused the role. */
-export type ReadRefusal = {
+type ReadRefusal = {
   readonly status: number;
   readonly code: string;
   readonly message: string;

@@ -22,7 +22,7 @@ export type RequestedWrite = {
 };
 
 /** The results of the policies for one command on a row, before the write or as it would be written. */
-export type WriteCheck = {
+type WriteCheck = {
   readonly command: "select" | WriteCommand;
   readonly on: "existing" | "new";
   readonly passes: boolean;

@@ -2,7 +2,6 @@ export { describeIntent } from "./intent/describe-intent.ts";
 export { type IntentOutline, outlineIntent, restoreIntent } from "./intent-outline.ts";
 export { explainNestedError, explainRowsError, nestedPathOf } from "./nested-errors.ts";
 export { cursorNotPossible, orderNotTotal } from "./plan/keyset-page.ts";
-export type { NestedStep } from "./plan/nested-step.ts";
 export { type CallPlan, notOneRow, type Plan, type ReadPlan, type WritePlan } from "./plan/plan.ts";
 export { operatorsOf } from "./plan/plan-update.ts";
 export { isToOne, nameRelationships, type StoredRelationship } from "./plan/relationship.ts";

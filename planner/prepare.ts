@@ -4,13 +4,13 @@ import { ApiError, type CacheHits, memoizePerObject, RecentMap } from "#runtime"
 import type { Stepwise } from "#runtime/concurrency";
 import { withoutHiddenEstimates } from "./hidden-rows.ts";
 import type {
-  BoundOperation,
   CallArgument,
   CursorPage,
   FieldReference,
   FilterOperation,
   Intent,
   Measure,
+  OperandOperation,
   OrderTerm,
   ResponseFormat,
   ResponseOptions,
@@ -446,7 +446,7 @@ function makePlanContext(
     maxRows: intent.kind === "read" || intent.kind === "call" ? maxRows : null,
     legacyTargetNames,
     onLegacyName: (target) => legacyTargets.set(target.name, target),
-    parameterFor: (operation: BoundOperation) => ({
+    parameterFor: (operation: OperandOperation) => ({
       kind: "operand",
       index: parameterIndexes.get(operation)!,
     }),

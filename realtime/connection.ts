@@ -33,7 +33,7 @@ const TOO_MANY_PRESENCES = new ChannelError("ClientPresenceRateLimitReached", "C
 const TOO_MANY_MESSAGES = new ChannelError("MessagePerSecondRateLimitReached", "Too many messages per second");
 
 /** The part of its socket that a connection uses. */
-export type ConnectionSocket = {
+type ConnectionSocket = {
   readonly version: ProtocolVersion;
   /** The caller who opened the socket, or its address if many use the same key. */
   readonly largeWorkOwner: string;

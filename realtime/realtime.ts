@@ -44,7 +44,7 @@ import { RealtimeSocketServer } from "./socket-server.ts";
 
 export const SOCKET_PATH = "/realtime/v1/websocket";
 
-export type RealtimeDependencies = {
+type RealtimeDependencies = {
   readonly config: Config;
   /** Returns the current authenticator: the settings that it is made from may change. */
   readonly authenticator: () => Authenticator;

@@ -8,7 +8,7 @@ import type { Logger } from "#runtime/log";
 export type GatewayMessage = Readonly<Record<string, unknown>> & { readonly kind: string };
 
 /** Receives messages; `from` is null for messages from SQL. No further message is handled before the promise resolves. */
-export type ReceiveGatewayMessage = (messages: GatewayMessage, from: string | null) => void | Promise<void>;
+type ReceiveGatewayMessage = (messages: GatewayMessage, from: string | null) => void | Promise<void>;
 
 type GatewayRelayOptions = {
   readonly changes: Pick<ReplicationStream, "emit" | "state">;

@@ -13,7 +13,7 @@ import type { RealtimeStatistics } from "./protocol/counters.ts";
 import { type ProtocolVersion, parseProtocolVersion, readChannelApiKey } from "./protocol/messages.ts";
 import { SocketOutbox } from "./protocol/outbox.ts";
 
-export type RealtimeSocketOptions = {
+type RealtimeSocketOptions = {
   readonly dependencies: ChannelDependencies;
   readonly config: Pick<Config, "corsOrigins" | "requireApiKey">;
   readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;

@@ -36,7 +36,7 @@ export type SubscriptionDependencies = {
   /** True if a filter of the binding failed for that socket a moment ago. */
   readonly isSuspended: (outbox: Outbox, binding: Binding) => boolean;
 };
-export type SubscriptionState = { readonly status: "ok" | "error"; readonly message: string };
+type SubscriptionState = { readonly status: "ok" | "error"; readonly message: string };
 
 /** The time limit of a join, less than the ten seconds after which the client gives up. */
 const SUBSCRIBE_TIMEOUT_MS = 8_000;

@@ -19,7 +19,7 @@ export type ErrorKind =
 export type ApiErrorDetails = string | readonly object[] | Readonly<Record<string, unknown>>;
 
 /** The request to a rejected caller: to send credentials, or another token, because this one is invalid (RFC 6750 §3). */
-export type AuthenticationChallenge =
+type AuthenticationChallenge =
   | { readonly error: null }
   | { readonly error: "invalid_token"; readonly description: string };
 

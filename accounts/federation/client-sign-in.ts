@@ -27,7 +27,7 @@ export type ClientSignInDependencies = FederationDependencies & {
 };
 
 /** The sign-in at a provider that a client of Supabase Auth requests. */
-export type RequestedClientSignIn = {
+type RequestedClientSignIn = {
   readonly redirectTo: string;
   /** The S256 challenge (PKCE). Null if the tokens are returned in the fragment of the redirect. */
   readonly codeChallenge: string | null;

@@ -21,7 +21,7 @@ import {
   signUpClosed,
   tooManyIdentities,
 } from "./federation-errors.ts";
-import type { OAuthStateStore, RequestedSignIn, SavedState, SignInOptions } from "./oauth-state-store.ts";
+import type { OAuthStateStore, RequestedSignIn, SavedSignIn, SignInOptions } from "./oauth-state-store.ts";
 import type { CallbackRequest, ExternalIdentity, Provider, ProviderProtocol, SignOutHint } from "./provider.ts";
 import type { Providers } from "./providers.ts";
 import type { ReadRedirectTarget } from "./read-redirect-target.ts";
@@ -66,7 +66,7 @@ export type ClientCallback = {
   readonly provider: Provider;
   readonly callback: CallbackRequest;
   readonly state: string;
-  readonly saved: SavedState;
+  readonly saved: SavedSignIn;
 };
 
 /** A sign-in whose user is verified. */

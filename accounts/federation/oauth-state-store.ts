@@ -19,7 +19,7 @@ export type SignInOptions = {
 export type RequestedSignIn = Omit<SignInOptions, "redirectTo"> & { readonly redirectTo: RequestedRedirect };
 
 /** The browser and the provider that a state belongs to. */
-export type OAuthStateOwner = {
+type OAuthStateOwner = {
   readonly provider: string;
   readonly purpose: "sign-in" | "sign-out";
   readonly browser: string;
@@ -28,12 +28,12 @@ export type OAuthStateOwner = {
 export type OAuthStateStore = {
   save(state: string, owner: OAuthStateOwner, options: SignInOptions, checks: FlowChecks): Promise<void>;
   /** Returns and deletes a state; throws unless it belongs to this browser and provider. */
-  take(state: string, owner: OAuthStateOwner): Promise<SavedState>;
+  take(state: string, owner: OAuthStateOwner): Promise<SavedSignIn>;
   /** Returns the provider of a client's pending sign-in; null if the state is unknown. */
   providerOf(state: string): Promise<string | null>;
 };
 
-export type SavedState = { readonly options: SignInOptions; readonly createdAt: Date; readonly checks: FlowChecks };
+export type SavedSignIn = { readonly options: SignInOptions; readonly createdAt: Date; readonly checks: FlowChecks };
 
 type OAuthStateRow = {
   readonly provider: string;

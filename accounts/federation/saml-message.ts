@@ -14,7 +14,7 @@ const STRONG_DIGEST = /Algorithm\s*=\s*["'][^"'&]*#(rsa-)?sha(256|384|512)["']/;
 
 const SUCCESS = "urn:oasis:names:tc:SAML:2.0:status:Success";
 
-export type SamlMessage = "Response" | "LogoutRequest" | "LogoutResponse";
+type SamlMessage = "Response" | "LogoutRequest" | "LogoutResponse";
 
 /**
  * Checks the XML text before it is parsed, so that two parsers cannot interpret it differently: it has one message with at

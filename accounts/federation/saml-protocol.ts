@@ -32,7 +32,7 @@ const STRONG_SIGNATURE = /#rsa-sha(256|384|512)$/;
 /** The maximum age of a logout request. */
 const MAX_LOGOUT_AGE_MS = 5 * 60_000;
 
-export type SamlProtocol = ProviderProtocol & {
+type SamlProtocol = ProviderProtocol & {
   /** Returns the service provider's metadata document. */
   metadata(): Promise<string>;
 };

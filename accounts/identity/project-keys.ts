@@ -4,11 +4,11 @@ import { deriveEncryptionKey, type IssuingKeys } from "./token-keys.ts";
 import { makeRoleKey } from "./tokens.ts";
 
 /** The two keys of a project in Supabase's newer form: `sb_publishable_…` is the anon key, `sb_secret_…` the key of `service_role`. */
-export type ProjectKeys = { readonly publishable: string; readonly secret: string };
+type ProjectKeys = { readonly publishable: string; readonly secret: string };
 
 type ProjectKeyName = keyof ProjectKeys;
 
-export type ProjectKeySettings = Pick<Config, "anonRole" | "jwtIssuer" | "jwtRoleClaim">;
+type ProjectKeySettings = Pick<Config, "anonRole" | "jwtIssuer" | "jwtRoleClaim">;
 
 /** The role of the secret key. */
 export const SERVICE_ROLE = "service_role";

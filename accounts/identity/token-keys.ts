@@ -22,7 +22,7 @@ export type TokenKeys = {
 export type IssuingKeys = TokenKeys & { readonly signing: SigningKey };
 
 /** A key and its id in the header of tokens (`kid`). */
-export type SigningKey = { readonly id: string; readonly key: KeyObject; readonly algorithm: Algorithm };
+type SigningKey = { readonly id: string; readonly key: KeyObject; readonly algorithm: Algorithm };
 
 export type TokenKey = {
   readonly id: string;

@@ -6,7 +6,7 @@ import { type Claims, checkClaims, parseClaims, readTimeClaim } from "./claims.t
 import { CredentialError, type CredentialErrorReason } from "./credential-error.ts";
 import type { IssuingKeys, TokenKey, TokenKeys } from "./token-keys.ts";
 
-export type VerifiedToken = {
+type VerifiedToken = {
   readonly claims: Claims;
   /** The claims as written in the token. */
   readonly claimsText: string;

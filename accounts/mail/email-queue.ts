@@ -4,7 +4,7 @@ import type { Logger } from "#runtime/log";
 import type { Email } from "./mailer.ts";
 
 /** Creates the message just before it is sent; null if there is nothing to send. */
-export type PrepareMessage<Message> = () => Promise<Message | null>;
+type PrepareMessage<Message> = () => Promise<Message | null>;
 
 type MessageQueueOptions<Message> = {
   readonly mailer: { send(message: Message): Promise<void>; close(): void };

@@ -12,7 +12,7 @@ export type Email = {
   readonly html?: string;
 };
 
-export type Mailer = {
+type Mailer = {
   send(message: Email): Promise<void>;
   close(): void;
 };

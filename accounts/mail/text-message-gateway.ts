@@ -10,7 +10,7 @@ export type TextMessage = {
   readonly user: object;
 };
 
-export type TextMessageGateway = { send(message: TextMessage): Promise<void>; close(): void };
+type TextMessageGateway = { send(message: TextMessage): Promise<void>; close(): void };
 
 const TIMEOUT_MS = 5_000;
 

@@ -6,7 +6,7 @@ import type { ArchiveLine } from "./content/archive-format.ts";
 import type { ContentTable } from "./content/content-tables.ts";
 import { restoreLines } from "./restore-archive.ts";
 import { prepareSample, type SampleOptions, sampleRows } from "./row-sample.ts";
-import { archiveLines, type RowSelection } from "./write-archive.ts";
+import { archiveLines, type SelectContent } from "./write-archive.ts";
 
 /** The tables whose rows define a database and its interface: applied migrations and versions of the interface. */
 const DEFINING_TABLES =
@@ -63,13 +63,13 @@ function isDefining({ table }: ContentTable): boolean {
   return DEFINING_TABLES.test(table);
 }
 
-const selectDefiningRows: RowSelection = (_, tables) => tables.filter(isDefining);
+const selectDefiningRows: SelectContent = (_, tables) => tables.filter(isDefining);
 
-function sampleSelection(sample: SampleOptions): RowSelection {
+function sampleSelection(sample: SampleOptions): SelectContent {
   return (client, tables) => sampleRows(client, tables, { ...sample, isWhole: isDefining });
 }
 
-function anonymized(selectRows: RowSelection = (_, tables) => tables): RowSelection {
+function anonymized(selectRows: SelectContent = (_, tables) => tables): SelectContent {
   return async (client, tables) => anonymizeRows(client, await selectRows(client, tables));
 }
 

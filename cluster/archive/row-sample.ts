@@ -32,7 +32,7 @@ export async function sampleRows(
   { share, seed, isWhole }: SampleOptions & { readonly isWhole: (table: ContentTable) => boolean },
 ): Promise<ContentTable[]> {
   const whole = new Set(tables.filter(isWhole).map(({ table }) => table));
-  const { rows: sources } = await client.query<RowSource>(ROW_SOURCES);
+  const { rows: sources } = await client.query<SampledRows>(ROW_SOURCES);
   const policies = new Map(sources.map((source) => [source.root, whole.has(source.name) ? WHOLE : policyOf(source)]));
   const newest = new Map<number, number>();
   for (const source of sources) {
@@ -43,13 +43,13 @@ export async function sampleRows(
     );
     if (rowCount) newest.set(source.root, 1);
   }
-  const { rows: keys } = await client.query<ForeignKey>(FOREIGN_KEYS);
+  const { rows: keys } = await client.query<SampledKey>(FOREIGN_KEYS);
   await followReferences(client, referencesOf(keys, policies), newest);
   return tables.map((table) => (table.isOfExtension ? table : { ...table, condition: sampledCondition(table) }));
 }
 
 /** A table, or a partitioned table with all its partitions. */
-type RowSource = {
+type SampledRows = {
   readonly root: number;
   readonly name: string;
   /** The FROM item, without the rows of tables that inherit from it, which are separate tables. */
@@ -90,7 +90,7 @@ type SamplePolicy =
 const WHOLE: SamplePolicy = { kind: "whole" };
 
 /** Reads the smart tag `@sample all`, `@sample none` or `@sample with order_id` of a table. */
-function policyOf({ name, columns, comment, isOfExtension }: RowSource): SamplePolicy {
+function policyOf({ name, columns, comment, isOfExtension }: SampledRows): SamplePolicy {
   const [word, ...named] = readSmartTag(comment, "sample")?.split(/[\s,]+/) ?? [];
   if (isOfExtension && word !== undefined && word !== "all")
     throw new Error(
@@ -109,7 +109,7 @@ function policyOf({ name, columns, comment, isOfExtension }: RowSource): SampleP
 /** Returns the condition of the rows that are sampled directly; null if there are none. */
 async function seedCondition(
   client: pg.ClientBase,
-  { name, from, key }: RowSource,
+  { name, from, key }: SampledRows,
   { kind }: SamplePolicy,
   { share, seed }: SampleOptions,
 ): Promise<string | null> {
@@ -128,7 +128,7 @@ async function isSmall(client: pg.ClientBase, from: string): Promise<boolean> {
 
 type KeySide = { readonly root: number; readonly from: string; readonly relations: readonly number[] };
 
-type ForeignKey = {
+type SampledKey = {
   readonly referencing: KeySide;
   readonly referenced: KeySide;
   readonly columns: readonly string[];
@@ -162,7 +162,7 @@ type Reference = {
   followed: number;
 };
 
-function referencesOf(keys: readonly ForeignKey[], policies: ReadonlyMap<number, SamplePolicy>): Reference[] {
+function referencesOf(keys: readonly SampledKey[], policies: ReadonlyMap<number, SamplePolicy>): Reference[] {
   return keys.flatMap(({ referencing, referenced, columns, condition }) => {
     const policy = policies.get(referencing.root);
     if (!policy || !policies.has(referenced.root)) return [];

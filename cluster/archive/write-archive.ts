@@ -18,7 +18,7 @@ import { readSchema } from "./schema/read-schema.ts";
 const LARGE_OBJECT_BYTES = 100_000;
 const CHUNK_CHARACTERS = 64 * 1024;
 
-export type ArchiveCounts = { readonly tables: number; readonly rows: number; readonly files: number };
+type ArchiveCounts = { readonly tables: number; readonly rows: number; readonly files: number };
 
 type WriteOptions = {
   readonly signal?: AbortSignal;
@@ -75,11 +75,11 @@ async function* toText(lines: AsyncIterable<ArchiveLine>): AsyncGenerator<string
 
 type LineOptions = Pick<WriteOptions, "store"> & {
   /** Selects the tables whose rows are wanted, with conditions; large objects are then left out. Runs in the snapshot. */
-  readonly selectRows?: RowSelection | undefined;
+  readonly selectRows?: SelectContent | undefined;
   readonly onEnd?: (written: ArchiveCounts) => void;
 };
 
-export type RowSelection = (
+export type SelectContent = (
   client: pg.ClientBase,
   tables: readonly ContentTable[],
 ) => readonly ContentTable[] | Promise<readonly ContentTable[]>;

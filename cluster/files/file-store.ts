@@ -80,7 +80,7 @@ export type UnfinishedUploads<About> = {
   removeOlder(ageMs: number): Promise<void>;
 };
 
-export type UnfinishedUpload<About> = { readonly about: About; readonly bytes: number };
+type UnfinishedUpload<About> = { readonly about: About; readonly bytes: number };
 
 /** The error for a caller that has begun too many incomplete uploads. */
 export class TooManyUploads extends Error {

@@ -5,13 +5,12 @@ export {
   type DraftFile,
   type FileChunks,
   type FileStore,
-  type StoredFile,
   TooManyUploads,
   type UnfinishedUploads,
 } from "./file-store.ts";
 export { makeFolderStore } from "./folder-store.ts";
 export { StoreFull } from "./free-space.ts";
-export { type Files, openFileStore, openFiles } from "./open-files.ts";
+export { openFileStore, openFiles } from "./open-files.ts";
 export { makeS3Store } from "./s3-store.ts";
 export {
   type ImageOptions,

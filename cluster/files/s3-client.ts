@@ -14,7 +14,7 @@ export type S3Location = {
 
 export type S3Object = { readonly key: string; readonly bytes: number; readonly changedAt: Date };
 
-type S3Request = {
+type S3ClientRequest = {
   readonly method: "GET" | "HEAD" | "PUT" | "DELETE";
   /** The key of an object; an empty text stands for the bucket. */
   readonly key: string;
@@ -86,13 +86,13 @@ export class S3Client {
     }
   }
 
-  async #drain(asked: S3Request, accepted: readonly number[] = []): Promise<void> {
+  async #drain(asked: S3ClientRequest, accepted: readonly number[] = []): Promise<void> {
     const { body } = await this.#send(asked, accepted);
     await body.dump();
   }
 
   /** Retries a request after a temporary failure. */
-  async #send(asked: S3Request, accepted: readonly number[] = []): Promise<Dispatcher.ResponseData> {
+  async #send(asked: S3ClientRequest, accepted: readonly number[] = []): Promise<Dispatcher.ResponseData> {
     for (let attempt = 1; ; attempt++) {
       const isLast = attempt === ATTEMPTS;
       try {
@@ -108,7 +108,7 @@ export class S3Client {
     }
   }
 
-  async #sendOnce({ method, key, query = {}, headers = {}, body, sha256 = NOTHING }: S3Request) {
+  async #sendOnce({ method, key, query = {}, headers = {}, body, sha256 = NOTHING }: S3ClientRequest) {
     const { region, accessKeyId, secretAccessKey } = this.#location;
     const search = new URLSearchParams(query).toString();
     const path = `${this.#root}${key === "" ? "" : `/${key}`}${search === "" ? "" : `?${search}`}`;
@@ -139,7 +139,7 @@ class S3Error extends Error {
   override name = "S3Error";
   readonly status: number;
 
-  constructor(status: number, { method, key }: Pick<S3Request, "method" | "key">, text: string) {
+  constructor(status: number, { method, key }: Pick<S3ClientRequest, "method" | "key">, text: string) {
     super(`The S3 service has answered ${status} to ${method} ${key}: ${text.slice(0, 500)}`);
     this.status = status;
   }

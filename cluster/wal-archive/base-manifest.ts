@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-export type ManifestFile = { readonly size: number; readonly sha256: string };
+type ManifestFile = { readonly size: number; readonly sha256: string };
 export type BaseManifest = { readonly files: ReadonlyMap<string, ManifestFile>; readonly bytes: number };
 
 type ManifestEntry = {

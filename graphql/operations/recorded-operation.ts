@@ -21,7 +21,7 @@ import {
   visit,
   visitWithTypeInfo,
 } from "grafast/graphql";
-import type { RequestRecorder, RequestShape } from "#http/observability";
+import type { RequestOutline, RequestRecorder } from "#http/observability";
 import { findNamedRelations } from "#postgres/database";
 import { isJsonObject, type JsonObject } from "#runtime/json";
 import type { BoundOperation } from "../compile/operation-plans.ts";
@@ -34,7 +34,7 @@ export function recordOperation(
   bound: BoundOperation | null,
 ): void {
   const { role } = requestInfo.authentication.caller;
-  recorder.count("graphql", bound?.plan ?? selected, role, (): RequestShape => {
+  recorder.count("graphql", bound?.plan ?? selected, role, (): RequestOutline => {
     const operation = outlineOperation(args.document, selected, served.schema, args.variableValues ?? {});
     const texts = bound?.steps.map(({ statement }) => statement.text) ?? [];
     const relations = [...new Set(texts.flatMap(findNamedRelations))].map((quoted) => {

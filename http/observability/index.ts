@@ -19,7 +19,7 @@ export {
   sumCounters,
 } from "./metrics.ts";
 export type { FunctionLine, ProcessActivity, SharedActivity } from "./process-activity.ts";
-export { MAX_RECENT_REQUESTS, type RecentRequest, RecentRequests, searchRequests } from "./recent-requests.ts";
+export { MAX_RECENT_REQUESTS, RecentRequests, searchRequests } from "./recent-requests.ts";
 export { addUp, INTERVAL_SECONDS, RequestHistory, type RequestTotals, summarizeIntervals } from "./request-history.ts";
-export { type OtherRequests, RequestRecorder, type RequestShape } from "./request-recorder.ts";
+export { type OtherRequests, type RequestOutline, RequestRecorder } from "./request-recorder.ts";
 export { openTracing, type Tracing } from "./tracing.ts";

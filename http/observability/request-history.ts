@@ -8,7 +8,7 @@ export type RequestTotals = {
 };
 
 /** Returns the counts by interface. */
-export type RequestTotalsReader = () => ReadonlyMap<string, RequestTotals>;
+type RequestTotalsReader = () => ReadonlyMap<string, RequestTotals>;
 
 type IntervalCounts = { readonly statuses: Readonly<Record<string, number>>; readonly buckets: readonly number[] };
 
@@ -80,7 +80,7 @@ function difference(total: RequestTotals, previous: RequestTotals | undefined): 
   return { statuses: Object.fromEntries(statuses), buckets };
 }
 
-export type IntervalSummary = {
+type IntervalSummary = {
   /** The end of the interval. */
   readonly at: string;
   readonly count: number;

@@ -7,7 +7,7 @@ import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 
 /** The stored form of a request, without values. */
-export type RequestShape = UsedObjects & {
+export type RequestOutline = UsedObjects & {
   readonly interface: "table" | "resource" | "graphql" | "realtime";
   readonly role: string;
   /** The text for people. */
@@ -23,10 +23,10 @@ export type RequestShape = UsedObjects & {
 };
 
 /** All requests of an interface whose shapes are not recorded. */
-export type OtherRequests = Pick<RequestShape, "interface"> & { readonly others: true };
+export type OtherRequests = Pick<RequestOutline, "interface"> & { readonly others: true };
 
 /** A shape as JSON. */
-type RecordedShape = { readonly interface: RequestShape["interface"]; readonly json: string };
+type RecordedShape = { readonly interface: RequestOutline["interface"]; readonly json: string };
 
 const MAX_SHAPE_CHARACTERS = 20_000;
 const MAX_CHARACTERS = 4_000_000;
@@ -52,7 +52,7 @@ export class RequestRecorder {
   /** The counters by digest. */
   readonly #counters = new Map<string, RecordedShape & { requests: number }>();
   #countedCharacters = 0;
-  readonly #others = new Map<RequestShape["interface"], number>();
+  readonly #others = new Map<RequestOutline["interface"], number>();
   /** The kinds of errors that were logged since a report succeeded. */
   readonly #warned = new Set<string>();
   #log: Pick<Logger, "warn"> | null = null;
@@ -75,7 +75,7 @@ export class RequestRecorder {
   }
 
   /** `plan` is the same object for all requests of one shape, apart from the variant: the role, or another difference. */
-  count(name: RequestShape["interface"], plan: object, variant: string, describe: () => RequestShape): void {
+  count(name: RequestOutline["interface"], plan: object, variant: string, describe: () => RequestOutline): void {
     if (this.#record === null) return;
     const counter = this.#counterOf(plan, variant, describe);
     if (counter === null) this.#others.set(name, (this.#others.get(name) ?? 0) + 1);
@@ -117,7 +117,7 @@ export class RequestRecorder {
   }
 
   /** Returns null for a request that is counted as others. No request fails because it cannot be described. */
-  #counterOf(plan: object, variant: string, describe: () => RequestShape): { requests: number } | null {
+  #counterOf(plan: object, variant: string, describe: () => RequestOutline): { requests: number } | null {
     const variants = this.#digests.get(plan) ?? new Map<string, string | null>();
     const known = variants.get(variant);
     if (known === null) return null;
@@ -129,7 +129,7 @@ export class RequestRecorder {
   }
 
   /** Returns the digest of the request's shape, which is kept. */
-  #describe(describe: () => RequestShape): string | null {
+  #describe(describe: () => RequestOutline): string | null {
     try {
       const shape = describe();
       const json = JSON.stringify(shape);
@@ -154,6 +154,6 @@ export class RequestRecorder {
   }
 }
 
-function toOthers(name: RequestShape["interface"]): OtherRequests {
+function toOthers(name: RequestOutline["interface"]): OtherRequests {
   return { interface: name, others: true };
 }

@@ -295,7 +295,7 @@ type ListedTask = {
 };
 
 /** The tasks of all gateways. The list contains those that wait or run, and the last ones that failed, which are kept for a day. */
-export type TaskActivity = Omit<TaskCounts, "scheduled"> & { readonly tasks: readonly ListedTask[] };
+type TaskActivity = Omit<TaskCounts, "scheduled"> & { readonly tasks: readonly ListedTask[] };
 
 /** Returns null if the database has no queue for tasks. */
 export async function readTaskActivity(asOwner: AsOwner): Promise<TaskActivity | null> {

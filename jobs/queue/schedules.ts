@@ -223,7 +223,7 @@ const READ_ACTIVITY = `
   order by name limit $1`;
 
 /** The state of a schedule for operators. */
-export type ScheduleActivity = {
+type ScheduleActivity = {
   readonly name: string;
   readonly cron: string;
   readonly time_zone: string;

@@ -127,9 +127,9 @@ export class CronJobs {
   }
 }
 
-type RunOutcome = { readonly status: "succeeded" | "failed"; readonly message: string };
+type CronOutcome = { readonly status: "succeeded" | "failed"; readonly message: string };
 
-async function runAs(client: pg.Client, username: string, command: string): Promise<RunOutcome> {
+async function runAs(client: pg.Client, username: string, command: string): Promise<CronOutcome> {
   try {
     await client.query(`set role ${quotedName(username)}`);
     const results = (await client.query(command)) as pg.QueryResult | pg.QueryResult[];

@@ -1,10 +1,10 @@
 import { type BodyToken, readBodyTokens, UnrecognizedBody } from "./plpgsql-tokens.ts";
 
 /** A name and the SQL of a type. */
-export type BodyVariable = { readonly name: string; readonly type: string };
+type BodyVariable = { readonly name: string; readonly type: string };
 
 /** The SQL of a value that is assigned to variables of these types: an expression, or the columns of a query. */
-export type VariableAssignment = {
+type VariableAssignment = {
   readonly kind: "expression" | "query";
   readonly sql: string;
   readonly types: readonly string[];
@@ -29,7 +29,7 @@ type BodyOptions = {
 export class DynamicSql extends Error {}
 
 /** A part of the source. */
-type Part = { readonly text: string; readonly first: BodyToken | undefined };
+type StatementPart = { readonly text: string; readonly first: BodyToken | undefined };
 
 const ENDS_STATEMENTS: ReadonlySet<string> = new Set(["end", "elsif", "elseif", "else", "exception", "when"]);
 const QUERY_STARTS: ReadonlySet<string> = new Set(["select", "with", "values", "table"]);
@@ -114,7 +114,7 @@ class BodyReader {
   }
 
   /** Reads up to one of these tokens outside brackets. */
-  #readUntil(...ends: readonly string[]): Part {
+  #readUntil(...ends: readonly string[]): StatementPart {
     const start = this.#at;
     let depth = 0;
     for (; ; this.#at++) {
@@ -128,7 +128,7 @@ class BodyReader {
     return this.#partOf(start, this.#at);
   }
 
-  #partOf(start: number, end: number): Part {
+  #partOf(start: number, end: number): StatementPart {
     if (start === end) return { text: "", first: undefined };
     const first = this.#tokens[start]!;
     return { text: this.#source.slice(first.start, this.#tokens[end - 1]!.end), first };
@@ -293,7 +293,7 @@ class BodyReader {
   }
 
   /** The loop declares its variable. */
-  #readRange(targets: readonly string[], from: Part): void {
+  #readRange(targets: readonly string[], from: StatementPart): void {
     const [target, ...others] = targets;
     if (others.length > 0) throw new UnrecognizedBody();
     this.#declare(target!, "pg_catalog.int4");
@@ -344,12 +344,12 @@ class BodyReader {
     this.#queries.push(query);
   }
 
-  #addCondition(condition: Part): void {
+  #addCondition(condition: StatementPart): void {
     this.#assign(condition, "pg_catalog.bool");
   }
 
   /** The cast of an assignment may be a function. */
-  #assign({ text }: Part, type: string): void {
+  #assign({ text }: StatementPart, type: string): void {
     this.#assignments.push({ kind: "expression", sql: `select ${text}`, types: [type] });
   }
 

@@ -265,7 +265,7 @@ type ReadObject =
       readonly isOfOthers?: boolean;
     })
   | (Extract<PolicyDependency, { kind: "function" }> & UsedFunction)
-  | UsedRelation
+  | ParsedRelation
   | UnstreamedRead
   | (SystemFunction & { readonly kind: "system function" })
   | (UsedTree & { readonly kind: "tree" });
@@ -283,7 +283,7 @@ type UsedFunction = {
   readonly isVisible: boolean;
 };
 
-type UsedRelation = {
+type ParsedRelation = {
   readonly kind: "relation";
   readonly oid: number;
   readonly name: string;
@@ -472,7 +472,7 @@ function summarize(
 const COLUMN_NUMBER = /:varattno (-?\d+)/g;
 
 /** The columns of other tables that policies read are counted too, by their numbers. Number 0 is a whole row, and others are of the system. */
-function policyColumnsOf({ oid, columns }: UsedRelation, trees: readonly UsedTree[]): string[] | null {
+function policyColumnsOf({ oid, columns }: ParsedRelation, trees: readonly UsedTree[]): string[] | null {
   const own = trees.filter((each) => each.of === "policy" && each.relation === oid);
   const numbers = own.flatMap(({ tree }) => [...tree.matchAll(COLUMN_NUMBER)].map(([, number]) => number!));
   if (numbers.some((number) => Number(number) <= 0)) return null;
@@ -493,7 +493,7 @@ function toPolicyDependency(object: Extract<ReadObject, { kind: "condition" | "f
     : object;
 }
 
-function obstaclesOfRelation(relation: UsedRelation): string[] {
+function obstaclesOfRelation(relation: ParsedRelation): string[] {
   const { relkind, hasKey, isPublished, isFiltered, isDistributed } = relation;
   const name = nameOf(relation, "table");
   if (relkind === "f") return [`${name} is a foreign table`];

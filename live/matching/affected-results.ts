@@ -10,7 +10,7 @@ export type AffectingXids = readonly (readonly number[])[];
 /** Null: the changes are unknown, or too many. */
 type KnownChanges = readonly CommittedChange[] | null;
 /** The transactions and changes that have affected a result, without those that have not. */
-export type Affecting = { readonly xids: AffectingXids; readonly changes: KnownChanges };
+type Affecting = { readonly xids: AffectingXids; readonly changes: KnownChanges };
 
 type AffectedResult = { readonly xids: number[]; changes: KnownChanges };
 type AffectedOfRelation<Result> = { readonly groups: Map<ResultGroup<Result>, KnownChanges>; readonly xids: number[] };

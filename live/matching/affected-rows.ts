@@ -9,7 +9,7 @@ export type EqualityFilter = {
   readonly isExact?: boolean;
 };
 /** A condition like EqualityFilter: the column has a value from the least to the greatest, both included. Null: no bound. */
-export type RangeFilter = {
+type RangeFilter = {
   readonly relation: number;
   readonly column: string;
   readonly least: string | null;

@@ -10,7 +10,7 @@ const MAX_NOTED_CHANGES = 5_000;
 const KEPT_TRANSACTIONS = 20_000;
 
 /** The changes of a transaction, for queries that are being opened and whose dependencies are not known yet. */
-export class NotedTransaction {
+class NotedTransaction {
   readonly #relations = new Set<number>();
   readonly #changes: RowChange[] = [];
   #hasMore = false;

@@ -35,7 +35,7 @@ type DeliveredCommits = {
 /** A reader of a result. */
 type ResultReader = { wake(): void; commit(xids: readonly number[]): void };
 
-export type ResultDefinition = {
+type ResultDefinition = {
   readonly dependencies: QueryDependencies;
   readonly filters: readonly ChangeFilter[];
   /** The texts of the statements whose dependencies these are. */
@@ -49,7 +49,7 @@ export type ResultDefinition = {
 /** `rowsSnapshot`: the snapshot of the run; null unless the log of changes has the same texts. */
 export type RowsRun = { readonly rowsSnapshot?: string | null };
 
-export type FinishedRun = RowsRun & { readonly text: string; readonly contents: ResultContents | null };
+type FinishedRun = RowsRun & { readonly text: string; readonly contents: ResultContents | null };
 
 /** The result of a run, or its error. */
 export type RunOutcome = { readonly run?: FinishedRun; readonly error?: unknown };

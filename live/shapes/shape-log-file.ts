@@ -7,7 +7,7 @@ import type { SavedState, ShapePosition, ShapeRow, WrittenState } from "./shape-
 import type { ShapeLogFolder } from "./shape-log-folder.ts";
 
 /** The owner as hashes: a file names no claims and no values of conditions. */
-export type ShapeOwner = {
+type ShapeOwner = {
   readonly identity: string;
   readonly audience: string;
   /** The account whose other tokens may continue; null if there is no account. */

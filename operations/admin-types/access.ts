@@ -48,7 +48,7 @@ type ExplainedCaller = {
   readonly interface: string;
 };
 
-export type ExplainedTable = {
+type ExplainedTable = {
   readonly schema: string;
   readonly name: string;
   readonly row_security: "off" | "enabled" | "forced";
@@ -90,7 +90,7 @@ export type RowsExplanation = ExplainedCaller & {
 export type WriteCommand = "insert" | "update" | "delete";
 
 /** The results of the policies for one command on a row, before the write or as it would be written. */
-export type ExplainedCheck = {
+type ExplainedCheck = {
   readonly command: "select" | WriteCommand;
   readonly on: "existing" | "new";
   readonly passes: boolean;

@@ -1,7 +1,7 @@
 /** The response of `GET /user-keys`: the keys by which rows and policies refer to users (`auth.uid()`), by user id. */
 export type UserKeys = { readonly keys: Readonly<Record<string, string>> };
 
-export type UserSession = {
+type UserSession = {
   readonly id: string;
   readonly kind: "browser" | "tokens";
   readonly user: { readonly id: string; readonly email: string | null; readonly username: string };
@@ -18,7 +18,7 @@ export type UserSession = {
 /** The response of `GET /sessions`. */
 export type SessionList = { readonly sessions: readonly UserSession[] };
 
-export type IdentityProvider = {
+type IdentityProvider = {
   readonly name: string;
   readonly kind: string;
   readonly title: string;
@@ -43,7 +43,7 @@ export type KeptEmails = {
 };
 
 /** A deleted user has neither id nor address. */
-export type AuditedUser = { readonly key: string; readonly id: string | null; readonly email: string | null };
+type AuditedUser = { readonly key: string; readonly id: string | null; readonly email: string | null };
 
 export type AuditRecord = {
   readonly id: string;

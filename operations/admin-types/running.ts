@@ -42,7 +42,7 @@ export type CountedInterval = {
   readonly interfaces: Readonly<Record<string, InterfaceInterval>>;
 };
 
-export type InterfaceInterval = {
+type InterfaceInterval = {
   readonly statuses: Readonly<Record<string, number>>;
   readonly p50_ms: number;
   readonly p99_ms: number;
@@ -71,7 +71,7 @@ export type ConnectionCount = {
   readonly count: number;
 };
 
-export type AwaitedLock = { readonly type: string; readonly mode: string; readonly relation: string | null };
+type AwaitedLock = { readonly type: string; readonly mode: string; readonly relation: string | null };
 
 /** An active session, or one that others wait for. */
 export type DatabaseSession = {
@@ -103,7 +103,7 @@ export type RunningSession = DatabaseSession & {
 };
 
 /** The execution times of a slow statement. */
-export type StatementTimes = {
+type StatementTimes = {
   readonly statement: string | null;
   readonly role: string | null;
   readonly calls: number;

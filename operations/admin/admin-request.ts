@@ -54,7 +54,7 @@ export const NO_CONTENT: GatewayResponse = { status: 204, headers: {}, body: nul
 export type AdminRoutes = Readonly<Record<string, AdminRouteHandler>>;
 
 /** Runs work that opens its own connections; responds with 503 if too much of it runs. */
-export type LimitedRunner = <Result>(work: () => Promise<Result>) => Promise<Result>;
+type LimitedRunner = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 export function limitRunning(max: number, subject: string): LimitedRunner {
   let running = 0;

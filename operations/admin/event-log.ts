@@ -6,7 +6,7 @@ import type { Logger } from "#runtime/log";
 /** Records an administrator's action in `auth.audit_log`, and in the log, which databases without accounts have too. */
 export type LogEvent = (event: string, details?: Readonly<Record<string, unknown>>) => Promise<void>;
 
-type EventSource = {
+type EventOrigin = {
   readonly request: GatewayRequest;
   /** The administrator; null if the token names no user. */
   readonly userId: string | null;
@@ -18,7 +18,7 @@ const HAS_AUDIT_LOG =
   "select pg_catalog.to_regprocedure('auth.log_event(text, bigint, auth.client_info, jsonb)') is not null as has";
 const LOG_EVENT = `select auth.log_event($2, $3, ${CLIENT_INFO_SQL}, $4)`;
 
-export function makeEventLog({ asOwner, log }: EventLogDependencies): (source: EventSource) => LogEvent {
+export function makeEventLog({ asOwner, log }: EventLogDependencies): (source: EventOrigin) => LogEvent {
   return ({ request, userId }) =>
     async (event, details = {}) => {
       log.info({ request: request.id, user: userId, event, ...details }, "an administrator's action");

@@ -12,6 +12,7 @@ import { memoize } from "#runtime";
 import { isJsonObject, type JsonObject } from "#runtime/json";
 import { compareContracts } from "./compare-contracts.ts";
 import type { AffectedRequest, Contract, ContractChange } from "./contract.ts";
+import type { Verb } from "./exposed-objects.ts";
 import { resolveReference } from "./json-schema-changes.ts";
 import { normalizeEndpoint } from "./openapi-changes.ts";
 import type { RecordedRequest } from "./recorded-requests.ts";
@@ -92,8 +93,6 @@ function makeUseTest(
     }
   }
 }
-
-type Verb = "select" | "insert" | "update" | "delete";
 
 function usesColumn({ relations }: RecordedRequest, relation: string, column: string, verbs: readonly Verb[]): boolean {
   const used = relations[relation];

@@ -96,7 +96,7 @@ export type Tables<Name extends keyof Relations> = Relations[Name] extends { Row
 export type TablesInsert<Name extends keyof Relations> = Relations[Name] extends { Insert: infer Row } ? Row : never;
 export type TablesUpdate<Name extends keyof Relations> = Relations[Name] extends { Update: infer Row } ? Row : never;
 export type Enums<Name extends keyof Default["Enums"]> = Default["Enums"][Name];
-export type CompositeTypes<Name extends keyof Default["CompositeTypes"]> = Default["CompositeTypes"][Name];
+type CompositeTypes<Name extends keyof Default["CompositeTypes"]> = Default["CompositeTypes"][Name];
 `;
 }
 

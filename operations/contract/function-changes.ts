@@ -2,10 +2,10 @@ import type { SurfaceChange } from "./contract.ts";
 import type { FunctionShape, TableInterface } from "./read-table-interface.ts";
 import { compareTypes, strongest } from "./type-shape-changes.ts";
 
-type Functions = TableInterface["functions"];
+type InterfaceFunctions = TableInterface["functions"];
 
 /** Changes of `/rest/v1/rpc`, which passes arguments by name. */
-export function functionChanges(before: Functions, after: Functions): SurfaceChange[] {
+export function functionChanges(before: InterfaceFunctions, after: InterfaceFunctions): SurfaceChange[] {
   const changes: SurfaceChange[] = [];
   for (const [name, overloads] of Object.entries(before)) {
     const now = after[name];

@@ -50,7 +50,7 @@ export type TypeShape = {
   readonly attributes?: Readonly<Record<string, TypeShape>>;
 };
 
-export type RelationshipShape = { readonly name: string; readonly target: string; readonly toOne: boolean };
+type RelationshipShape = { readonly name: string; readonly target: string; readonly toOne: boolean };
 
 export type FunctionShape = {
   readonly arguments: readonly { readonly name: string; readonly type: TypeShape; readonly required: boolean }[];

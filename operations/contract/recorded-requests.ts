@@ -1,9 +1,9 @@
 import type pg from "pg";
-import type { OtherRequests, RequestShape } from "#http/observability";
+import type { OtherRequests, RequestOutline } from "#http/observability";
 import type { RequestRate } from "#migrate";
 
 /** A shape of request, with the number of requests in the last hour. */
-export type RecordedRequest = RequestShape & {
+export type RecordedRequest = RequestOutline & {
   readonly requests: number;
   /** True if it stands for the requests of the interface without a shape: they may use anything. */
   readonly others?: true;
@@ -23,11 +23,11 @@ const READ_REQUESTS = `
 export async function readRecordedRequests(client: pg.ClientBase): Promise<readonly RecordedRequest[] | null> {
   const { rows: found } = await client.query<{ has: boolean }>(HAS_REQUESTS);
   if (!found[0]!.has) return null;
-  const { rows } = await client.query<{ shape: RequestShape | OtherRequests; requests: number }>(READ_REQUESTS);
+  const { rows } = await client.query<{ shape: RequestOutline | OtherRequests; requests: number }>(READ_REQUESTS);
   return rows.length === 0 ? null : rows.map(({ shape, requests }) => ({ ...toShape(shape), requests }));
 }
 
-function toShape(shape: RequestShape | OtherRequests): RequestShape & Partial<OtherRequests> {
+function toShape(shape: RequestOutline | OtherRequests): RequestOutline & Partial<OtherRequests> {
   if (!("others" in shape)) return shape;
   return {
     ...shape,

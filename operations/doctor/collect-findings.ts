@@ -31,7 +31,7 @@ export { driftFindings, readDrift };
 
 const SIGNED_IN = "authenticated";
 
-export type DoctorSubject = {
+type DoctorSubject = {
   readonly catalog: Catalog;
   readonly config: Config;
   readonly postgres: Pick<PostgresUrls, "requestUrl" | "directUrl" | "migrate">;

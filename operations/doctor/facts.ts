@@ -89,7 +89,7 @@ type ServerFacts = {
   readonly unusableTaskRoles: readonly { readonly role: string; readonly tasks: number }[];
 };
 
-export type ClaimsHookFacts = {
+type ClaimsHookFacts = {
   readonly name: string;
   readonly role: string;
   /** True if there is a function of one jsonb argument that returns jsonb. */

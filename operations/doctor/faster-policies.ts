@@ -10,7 +10,7 @@ const CONSTANT_ARGUMENTS = /^(?:[\s,]|NULL|true|false|-?\d+(?:\.\d+)?|'')*$/;
 const STRING = /'(?:[^']|'')*'/g;
 const CAST = /::(?:"[^"]+"|[\w. ])+(?:\[\])?/g;
 
-export type SlowPolicy = {
+type SlowPolicy = {
   /** True if it evaluates who the caller is once per row. */
   readonly asksPerRow: boolean;
   /** True if it compares with a list in a form that no index serves. */

@@ -76,9 +76,9 @@ export async function readStatementStatistics(asOwner: AsOwner): Promise<readonl
 }
 
 /** The statement of a session; with `startedAt`, only if it began at that time. */
-export type StatementToCancel = { readonly pid: number; readonly startedAt: string | null };
+type StatementToCancel = { readonly pid: number; readonly startedAt: string | null };
 
-export type CancelledStatement = Omit<Cancellation, "message">;
+type CancelledStatement = Omit<Cancellation, "message">;
 
 const FIND_STATEMENT = `
   select pid, application_name as application, usename as role, state, pg_catalog.to_jsonb(query_start) #>> '{}' as started_at,

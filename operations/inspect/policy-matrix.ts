@@ -61,7 +61,7 @@ end $try$`;
 
 export type PolicyMatrixRow = {
   readonly table: CatalogTable;
-  readonly verb: TableVerb;
+  readonly verb: MatrixVerb;
   /** Number of rows; null if it cannot be read: an unpopulated materialized view, an unreachable foreign server. */
   readonly total: number | null;
   /** The outcomes in the order of the contexts. */
@@ -117,7 +117,7 @@ export async function readTableMatrix(
 ): Promise<PolicyMatrixRow[]> {
   const { total, samples } = await readSamples(quotedName(table.schema, table.name), owner);
   const dependencies = { client: login, catalog, samples, timeoutMs };
-  const attemptsOf = (verb: TableVerb) => contexts.map((context) => ({ verb, table, context }));
+  const attemptsOf = (verb: MatrixVerb) => contexts.map((context) => ({ verb, table, context }));
   if (timeoutMs === 0) {
     const outcomes = await runAttempts(VERBS.flatMap(attemptsOf), dependencies);
     return VERBS.map((verb, at) => {
@@ -150,7 +150,7 @@ async function readSamples(name: string, owner: pg.ClientBase): Promise<TableSam
   }
 }
 
-type TableVerb = (typeof VERBS)[number];
+type MatrixVerb = (typeof VERBS)[number];
 
 export type AttemptOutcome =
   /** The number of rows that the statement read or changed. */
@@ -162,7 +162,7 @@ export type AttemptOutcome =
   | { readonly kind: "failed"; readonly code: string };
 
 type AccessAttempt = {
-  readonly verb: TableVerb;
+  readonly verb: MatrixVerb;
   readonly table: CatalogTable;
   readonly context: StatementContext;
 };
@@ -223,7 +223,7 @@ async function runBatch(
   }
 }
 
-function toOutcome(result: AttemptResult, verb: TableVerb): AttemptOutcome {
+function toOutcome(result: AttemptResult, verb: MatrixVerb): AttemptOutcome {
   if ("code" in result) {
     const { code } = result;
     if (code === INSUFFICIENT_PRIVILEGE) return { kind: "denied" };

@@ -5,7 +5,7 @@ import { quotedName } from "#postgres/client";
 import type { StatementContext } from "#postgres/statement";
 
 /** The caller of a statement, as written after `as`. */
-export type TestCaller =
+type TestCaller =
   /** The owner of the tables, whom no policy restricts. */
   | { readonly kind: "owner" }
   /** `anon`, or another role with the claims of its token. */
@@ -20,7 +20,7 @@ export type Expectation =
   | { readonly kind: "denied" }
   | { readonly kind: "error"; readonly code: string };
 
-export type TestStatement = {
+type TestStatement = {
   readonly line: number;
   readonly sql: string;
   readonly caller: TestCaller;

@@ -37,7 +37,7 @@ const COLUMN_TYPES = `select pg_catalog.format_type(t.oid, t.modifier),
   from unnest($1::pg_catalog.oid[], $2::pg_catalog.int4[]) with ordinality as t (oid, modifier, place)
   order by t.place`;
 
-export type ScriptRequest = {
+type ScriptRequest = {
   readonly text: string;
   /** The connection string. The login that it names runs the statements as itself, the owner, unless there is a context. */
   readonly url: string;
@@ -59,7 +59,7 @@ export type ScriptRequest = {
   readonly signal: AbortLike;
 };
 
-export type ScriptColumn = {
+type ScriptColumn = {
   readonly name: string;
   /** The name as Postgres prints it: `character varying(20)`. */
   readonly type: string;

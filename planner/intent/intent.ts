@@ -106,7 +106,7 @@ type SearchedRelation = {
 };
 
 /** An operation whose value is a parameter of the statement. */
-export type BoundOperation = FilterOperation | RowOperation | DistanceOperation;
+export type OperandOperation = FilterOperation | RowOperation | DistanceOperation;
 
 export type FilterOperation =
   | {
@@ -234,7 +234,7 @@ export type JsonValueSpans = {
   readonly spans: Uint32Array;
 };
 
-export type ReturnedContent = "nothing" | "headers" | "rows";
+type ReturnedContent = "nothing" | "headers" | "rows";
 
 type WriteIntentBase = {
   readonly target: IntentTarget;

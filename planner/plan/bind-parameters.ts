@@ -1,13 +1,13 @@
 import type { ParameterValue } from "#postgres/statement";
 import { runToCompletion, type Stepwise } from "#runtime/concurrency";
 import type {
-  BoundOperation,
   CallIntent,
   CursorPosition,
   FieldReference,
   InsertIntent,
   Intent,
   JsonValueSpans,
+  OperandOperation,
   RowCondition,
   RowPayload,
   SelectItem,
@@ -66,8 +66,8 @@ export type BindParameter =
   | { readonly kind: "argument"; readonly name: string; readonly all: boolean };
 
 /** The operations with a value, in the order of parameter indexes. */
-export function listOperations(intent: Intent): readonly BoundOperation[] {
-  const operations: BoundOperation[] = [];
+export function listOperations(intent: Intent): readonly OperandOperation[] {
+  const operations: OperandOperation[] = [];
   const { select, conditions, having = [], orders } = intent.selection;
   for (const { value } of [...conditions, ...having]) collectOperations(value, operations);
   for (const { value } of orders) for (const { field } of value) collectMeasure(field, operations);
@@ -77,19 +77,19 @@ export function listOperations(intent: Intent): readonly BoundOperation[] {
   return operations;
 }
 
-function collectSelected(select: readonly SelectItem[], operations: BoundOperation[]): void {
+function collectSelected(select: readonly SelectItem[], operations: OperandOperation[]): void {
   for (const item of select) {
     if (item.kind === "relation") collectSelected(item.select, operations);
     else collectMeasure(item.field, operations);
   }
 }
 
-function collectMeasure(field: FieldReference | null, operations: BoundOperation[]): void {
+function collectMeasure(field: FieldReference | null, operations: OperandOperation[]): void {
   const operation = field?.measure?.operation;
   if (operation) operations.push(operation);
 }
 
-function collectOperations(condition: RowCondition, operations: BoundOperation[]): void {
+function collectOperations(condition: RowCondition, operations: OperandOperation[]): void {
   switch (condition.kind) {
     case "filter":
       collectMeasure(condition.field, operations);
@@ -125,7 +125,7 @@ export function* bindValuesInSteps(parameters: readonly BindParameter[], intent:
   return values;
 }
 
-function bindValue(parameter: BindParameter, intent: Intent, operations: readonly BoundOperation[]): ParameterValue {
+function bindValue(parameter: BindParameter, intent: Intent, operations: readonly OperandOperation[]): ParameterValue {
   switch (parameter.kind) {
     case "operand":
       return operandValue(operations[parameter.index]!);
@@ -140,7 +140,7 @@ function bindValue(parameter: BindParameter, intent: Intent, operations: readonl
   }
 }
 
-function operandValue(operation: BoundOperation): string | null {
+function operandValue(operation: OperandOperation): string | null {
   if (operation.kind === "permitted") return null;
   return operation.kind === "in" || operation.kind === "digest" ? toArrayLiteral(operation.values) : operation.value;
 }

@@ -63,7 +63,7 @@ export function notPossible(details: string): ApiError {
 }
 
 /** A row that contains the rows of a statement, or the row on the other side of a junction. */
-export type LinkSource = {
+type LinkSource = {
   readonly insert: RowSaver;
   /** `source` is the column of the rows to insert. */
   readonly columns: readonly ColumnPair[];

@@ -34,7 +34,7 @@ type UpdateContext = {
   readonly requiresKey: boolean;
 };
 
-type PlannedColumn = { readonly records: readonly RecordColumn[]; readonly assignment: AssignmentPlan };
+type ColumnUpdate = { readonly records: readonly RecordColumn[]; readonly assignment: AssignmentPlan };
 
 /** Null if the update would change every row and is not allowed to. */
 export function planUpdate(intent: UpdateIntent, table: CatalogTable, context: UpdateContext): UpdatePlan | null {
@@ -42,7 +42,7 @@ export function planUpdate(intent: UpdateIntent, table: CatalogTable, context: U
   for (const name of payload.columns) if (!table.columns.has(name)) throw columnNotFound(name, table);
   const key = findKey(intent, table, context);
   if (key === null && context.requiresKey && payload.columns.length > 0) return null;
-  const columns = payload.columns.map((name): PlannedColumn => {
+  const columns = payload.columns.map((name): ColumnUpdate => {
     const column = table.columns.get(name)!;
     const isKey = key?.includes(name) ?? false;
     const used = operators.find((each) => each.column === name);
@@ -101,7 +101,7 @@ function planOperators(
   given: RecordColumn,
   table: CatalogTable,
   catalog: Catalog,
-): PlannedColumn {
+): ColumnUpdate {
   const subject = subjectOf(column.baseType);
   const operations = operators.map((operator): OperationPlan => {
     if (!SUBJECTS[operator].includes(subject)) {

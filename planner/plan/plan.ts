@@ -377,7 +377,7 @@ export type BodyPlan =
   /** The result of the function is the body. */
   | { readonly kind: "value"; readonly isBinary: boolean };
 
-export type NegotiatedFormat = { readonly format: ResponseFormat; readonly body: BodyPlan };
+type NegotiatedFormat = { readonly format: ResponseFormat; readonly body: BodyPlan };
 
 type FormatOptions = {
   readonly formats: readonly ResponseFormat[];

@@ -33,7 +33,7 @@ export function planRecords(
   return toRecordsPlan(table, payload, columns);
 }
 
-export function toRecordsPlan(
+function toRecordsPlan(
   table: CatalogTable,
   { isArray, valueSpans }: RowPayload,
   columns: readonly RecordColumn[],

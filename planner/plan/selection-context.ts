@@ -1,5 +1,5 @@
 import type { Catalog, DirectRelationship } from "#catalog";
-import type { BoundOperation } from "../intent/intent.ts";
+import type { OperandOperation } from "../intent/intent.ts";
 import type { BindParameter } from "./bind-parameters.ts";
 import type { NamedSelectColumn, SelectColumn, SelectScope } from "./scope.ts";
 import type { EmbedNameRules, EmbedNode, SelectNode } from "./select-tree.ts";
@@ -15,7 +15,7 @@ export type PlanContext = EmbedNameRules & {
   readonly aggregates: boolean;
   /** The maximum number of rows of a selection; null is no limit. */
   readonly maxRows: number | null;
-  parameterFor(operation: BoundOperation): BindParameter;
+  parameterFor(operation: OperandOperation): BindParameter;
 };
 
 /** The names that conditions and orders of one selection may refer to. */

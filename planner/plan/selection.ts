@@ -50,7 +50,7 @@ export type RowSource =
   /** The result of the write or the call. */
   | { readonly kind: "result" };
 
-export type JunctionJoin = {
+type JunctionJoin = {
   readonly table: QualifiedName;
   readonly alias: string;
   readonly on: readonly {

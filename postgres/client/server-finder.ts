@@ -63,7 +63,7 @@ export class UnsuitableServerError extends Error {
 /** The options of a new client for one server. The finder limits the time, because pg also counts the time in which the event loop is blocked. */
 export type ServerOptions = { readonly connectionString: string; readonly connectionTimeoutMillis: 0 };
 
-export type FoundSession<Client extends pg.Client> = { readonly client: Client; readonly serverName: string };
+type FoundSession<Client extends pg.Client> = { readonly client: Client; readonly serverName: string };
 
 type ServerState = DatabaseServer & {
   /** The error of the last attempt; null after a success. */

@@ -3,7 +3,7 @@ import pg from "pg";
 const MIN_MAJOR_VERSION = 14;
 
 /** The versions and the host that identify a server. */
-export type ServerIdentity = {
+type ServerIdentity = {
   readonly host: string;
   /** `server_version_num` */
   readonly number: number;

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { LISTS_OF_NAMES } from "../client/quoted-name.ts";
 import type { ParameterValue, Statement, StatementContext } from "./statement.ts";
 import { StatementShape } from "./statement-shape.ts";
 
@@ -145,8 +146,6 @@ function toSettingStatements(step: BatchStep, isDistributed: boolean): BatchStep
   return isContext && isDistributed ? [makeSettingStatement(PASSES_SETTINGS_ON, step), ...statements] : statements;
 }
 
-/** Settings whose values are lists of names: SET takes each name by itself. */
-const LISTS_OF_NAMES: ReadonlySet<string> = new Set(["search_path", "temp_tablespaces"]);
 /** Postgres refuses it as it refuses a parameter with a zero byte: 22021. */
 const INVALID_TEXT = "E'\\000'";
 const LISTED_NAME = /"((?:[^"]|"")*)"|([^\s,"]+)/g;

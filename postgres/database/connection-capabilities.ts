@@ -11,7 +11,7 @@ import { StatementShape } from "./statement-shape.ts";
 export type TransactionMode = "implicit" | "explicit";
 
 /** How the caller's role and settings are set: by a function, or by a SET LOCAL for each. */
-export type SettingMode = "function" | "statements";
+type SettingMode = "function" | "statements";
 
 /** The capabilities of connections through a server or router. */
 export type ConnectionCapabilities = TransactionCapabilities & {

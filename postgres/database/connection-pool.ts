@@ -25,7 +25,7 @@ export type ConnectionRequest = ShareHolder &
     refuse(error: ApiError): void;
   };
 
-export type ConnectionPoolOptions = {
+type ConnectionPoolOptions = {
   /** The maximum number of batches in flight per connection. */
   readonly depth: number;
   /** The number of connections that stay open when idle. */

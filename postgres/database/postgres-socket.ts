@@ -10,7 +10,7 @@ import { type AcceptMessage, checkMessages, MessageReader, type OnMessage } from
 const READ_BUFFER_BYTES = 64 * 1024;
 const CANCEL_TIMEOUT_MS = 5_000;
 
-export type PostgresSocketOptions = {
+type PostgresSocketOptions = {
   readonly url: string;
   readonly applicationName: string;
   readonly connectTimeout: number;

@@ -32,7 +32,7 @@ export type AudienceDependencies = {
 };
 
 /** Groups the subscribers to a table's changes; null if the catalogue does not have the table. */
-export type FindAudience = (
+type FindAudience = (
   subscribers: ReadonlySet<ChangeSubscriber>,
   relation: ReplicatedRelation,
 ) => Promise<ChangeAudience | null>;

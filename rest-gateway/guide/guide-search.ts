@@ -88,10 +88,10 @@ function excerptOf(text: string, words: readonly string[]): string[] {
 }
 
 /** A section that contains the searched words. */
-export type FoundSection = { readonly page: string; readonly heading: string; readonly excerpt: string };
+type FoundSection = { readonly page: string; readonly heading: string; readonly excerpt: string };
 
 /** The documentation as texts, for programs. */
-export type GuideText = {
+type GuideText = {
   /** Returns the sections that contain all words, best first. */
   readonly search: (words: string) => FoundSection[];
   /** Returns a page as Markdown; null if there is none of this name. */

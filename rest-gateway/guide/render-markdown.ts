@@ -18,7 +18,7 @@ export type RenderedMarkdown = {
 };
 
 /** Returns the address of a link; null for files that the guide does not serve. */
-export type ResolveLink = (target: string) => string | null;
+type ResolveLink = (target: string) => string | null;
 
 /** The number of columns above which tables are read row by row on a phone, with the column's name before each cell. */
 const MAX_UNLABELLED_COLUMNS = 2;

@@ -94,7 +94,7 @@ export function completeArgument(
   return [...new Set(names)].filter((each) => each.startsWith(value)).sort();
 }
 
-type ResourceAddress = {
+type TableAddress = {
   readonly schema: string;
   readonly table: string;
   readonly part: "schema" | "rows";
@@ -105,7 +105,7 @@ type ResourceAddress = {
 
 const ADDRESS = /^postgres:\/\/([^/?#]+)\/([^/?#]+)\/(schema|rows)(?:\/([^/?#]+))?(?:\?([^#]*))?$/;
 
-function parseAddress(uri: string): ResourceAddress | null {
+function parseAddress(uri: string): TableAddress | null {
   const [, schema, table, part, key = null, query = ""] = ADDRESS.exec(uri) ?? [];
   if (schema === undefined || table === undefined || (part === "schema" && key !== null)) return null;
   const parameters = new URLSearchParams(query);

@@ -5,7 +5,7 @@ import type { McpGrants } from "./grants.ts";
 export type TableVerb = "read" | "insert" | "update" | "delete";
 
 /** The hints for clients, which decide whether to ask their user. */
-export type ToolAnnotations = {
+type ToolAnnotations = {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
   readonly idempotentHint: boolean;

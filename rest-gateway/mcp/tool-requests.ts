@@ -114,9 +114,9 @@ export function readInteger(
   throw new ArgumentError(`\`${name}\` must be an integer, ${range}.`);
 }
 
-type QueryParameters = readonly (readonly string[])[];
+type RequestParameters = readonly (readonly string[])[];
 
-function queryOf(parameters: QueryParameters): string {
+function queryOf(parameters: RequestParameters): string {
   return parameters.map(([name, value]) => `${encodeURIComponent(name!)}=${encodeURIComponent(value!)}`).join("&");
 }
 
@@ -127,7 +127,7 @@ function selectParameter(chosen: unknown, columns: readonly string[]): string {
 }
 
 /** Orders by the primary key unless an order is given, because pages need a stable order. */
-function orderParameters(order: unknown, columns: readonly string[], key: readonly string[]): QueryParameters {
+function orderParameters(order: unknown, columns: readonly string[], key: readonly string[]): RequestParameters {
   const terms = order === undefined || order === null ? [] : readList(order, "order");
   if (terms.length === 0) {
     const isReadable = key.length > 0 && key.every((name) => columns.includes(name));
@@ -142,7 +142,7 @@ function orderParameters(order: unknown, columns: readonly string[], key: readon
   return [["order", parts.join(",")]];
 }
 
-function conditionParameters(where: unknown, columns: readonly string[]): QueryParameters {
+function conditionParameters(where: unknown, columns: readonly string[]): RequestParameters {
   if (where === undefined || where === null) return [];
   return readList(where, "where").map((condition) => {
     if (!isJsonObject(condition)) {

@@ -1,5 +1,5 @@
 import { TABLE_PREFIX } from "#http";
-import type { RequestShape } from "#http/observability";
+import type { RequestOutline } from "#http/observability";
 import { describeIntent, listUsedObjects, outlineIntent, type PlannedRequest, restoreIntent } from "#planner";
 import type { Intent } from "#planner/intent";
 import type { ParsedRequest, RequestState } from "./dialect.ts";
@@ -21,7 +21,7 @@ export function recordRequest<Parsed extends ParsedRequest>(
   // Several paths can share a plan: the path of all rows, and that of the rows of another row.
   const path = pathTemplate?.().replace(/^\/api(?:\/v\d+)?\//, `/api/v${version}/`);
   const variant = path === undefined ? role : `${path} ${role}`;
-  pipeline.recorder.count(pipeline.name, planned, variant, (): RequestShape => {
+  pipeline.recorder.count(pipeline.name, planned, variant, (): RequestOutline => {
     const { plan } = planned;
     const selectsDefault = pipeline.name === "resource" && !NAMES_COLUMNS.test(rawQuery);
     const isKnown = (name: string) =>

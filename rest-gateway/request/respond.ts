@@ -31,7 +31,7 @@ export async function respondToOptions<Parsed extends ParsedRequest>(
 }
 
 /** The known state of a request that failed. */
-export type FailedRequest<Parsed extends ParsedRequest> = {
+type FailedRequest<Parsed extends ParsedRequest> = {
   readonly request: GatewayRequest;
   readonly caller: Caller;
   readonly pipeline: Pipeline<Parsed>;

@@ -1,9 +1,9 @@
 import { HttpError, jsonResponse } from "#http";
+import type { JsonObject } from "#runtime/json";
 import { missingFeature } from "./missing-features.ts";
 import type { StorageRows } from "./object-rows.ts";
 import { storageError } from "./storage-error.ts";
 import {
-  type JsonBody,
   optionalText,
   ownerOf,
   readJsonBody,
@@ -121,7 +121,7 @@ async function emptyBucket({ parameters, rows }: StorageRequest) {
 }
 
 /** Reads the settings of a bucket, as parameters; null if they are missing. */
-function readTerms(body: JsonBody) {
+function readTerms(body: JsonObject) {
   const { public: isPublic, file_size_limit: limit, allowed_mime_types: types } = body;
   if (isPublic !== undefined && isPublic !== null && typeof isPublic !== "boolean")
     throw storageError("InvalidRequest", "body/public must be boolean");

@@ -1,15 +1,8 @@
 import { jsonResponse } from "#http";
-import { isJsonObject } from "#runtime/json";
+import { isJsonObject, type JsonObject } from "#runtime/json";
 import type { ObjectRow } from "./object-rows.ts";
 import { storageError } from "./storage-error.ts";
-import {
-  type JsonBody,
-  optionalText,
-  readJsonBody,
-  type StorageRequest,
-  type StorageRoutes,
-  wholeNumber,
-} from "./storage-request.ts";
+import { optionalText, readJsonBody, type StorageRequest, type StorageRoutes, wholeNumber } from "./storage-request.ts";
 
 export const listRoutes: StorageRoutes = {
   "POST /object/list/{bucket}": listFolder,
@@ -99,7 +92,7 @@ function shownObject({ id, name, updated_at, created_at, last_accessed_at, metad
   return { id, key: name, name, updated_at, created_at, last_accessed_at, metadata };
 }
 
-function readSorting(body: JsonBody, columns: readonly string[]) {
+function readSorting(body: JsonObject, columns: readonly string[]) {
   const sortBy = isJsonObject(body.sortBy) ? body.sortBy : {};
   const { column = "name", order = "asc" } = sortBy;
   if (typeof column !== "string" || !columns.includes(column))

@@ -1,5 +1,3 @@
-import type { Caller } from "#accounts/identity";
-import type { GatewayRequest } from "#http";
 import { asLogin, BECOME_LOGIN, type Database, type RunStatement } from "#postgres/database";
 import type { Statement, StatementContext } from "#postgres/statement";
 import { isJsonObject, parseJsonExactly } from "#runtime/json";
@@ -50,13 +48,11 @@ export type NewObject = ObjectAddress & {
   readonly replaces: boolean;
 };
 
-export type BucketTerms = {
+type BucketTerms = {
   readonly isPublic: boolean;
   readonly maxBytes: number | null;
   readonly types: readonly string[] | null;
 };
-
-export type StorageCaller = { readonly request: GatewayRequest; readonly caller: Caller };
 
 /** Statements of one caller on buckets and objects. Policies of the tables decide; refusals are errors of the storage interface. */
 export class StorageRows {
@@ -196,7 +192,7 @@ export async function putObject(run: RunStatement, object: NewObject, expected: 
 }
 
 /** The expected state of the object that is replaced. */
-export type ExpectedObject = { readonly content?: string | null; readonly version?: ObjectVersion | null };
+type ExpectedObject = { readonly content?: string | null; readonly version?: ObjectVersion | null };
 
 /** Locks the object against changes until the transaction ends. Returns false if it is another version. */
 async function holdObject(
@@ -251,7 +247,7 @@ function putStatement(
   };
 }
 
-export type UnfinishedUpload = {
+export type UnfinishedUploadRow = {
   readonly id: string;
   readonly bucket_id: string;
   readonly name: string;

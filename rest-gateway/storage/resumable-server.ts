@@ -32,7 +32,7 @@ export type ResumableServices = Pick<StorageServices, "store" | "keys" | "signer
 
 const LIFETIME_MS = 24 * 3_600_000;
 
-export type ResumableServer = {
+type ResumableServer = {
   readonly server: Server;
   /** The error that the gateway explains. */
   failure: unknown;

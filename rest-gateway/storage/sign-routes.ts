@@ -1,16 +1,9 @@
 import { jsonResponse } from "#http";
-import { isJsonObject } from "#runtime/json";
+import { isJsonObject, type JsonObject } from "#runtime/json";
 import { checkImageOptions, type SentImageOptions } from "./image-options.ts";
 import { openSigning } from "./signed-urls.ts";
 import { storageError } from "./storage-error.ts";
-import {
-  addressOf,
-  type JsonBody,
-  readJsonBody,
-  requiredTexts,
-  type StorageRoutes,
-  type StorageServices,
-} from "./storage-request.ts";
+import { addressOf, readJsonBody, requiredTexts, type StorageRoutes, type StorageServices } from "./storage-request.ts";
 
 const MOST_PATHS = 500;
 
@@ -54,13 +47,13 @@ export function signRoutes(services: Pick<StorageServices, "keys" | "signers">):
 }
 
 /** Reads the image options; null for the object as it is. */
-function readTransform({ transform }: JsonBody): SentImageOptions | null {
+function readTransform({ transform }: JsonObject): SentImageOptions | null {
   if (transform === undefined) return null;
   if (!isJsonObject(transform)) throw storageError("InvalidRequest", "body/transform must be object");
   return checkImageOptions(transform);
 }
 
-function readExpiry({ expiresIn }: JsonBody): number {
+function readExpiry({ expiresIn }: JsonObject): number {
   if (typeof expiresIn !== "number" || !Number.isInteger(expiresIn))
     throw storageError("InvalidRequest", "body/expiresIn must be integer");
   if (expiresIn < 1) throw storageError("InvalidRequest", "body/expiresIn must be >= 1");

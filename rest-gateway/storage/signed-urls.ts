@@ -17,7 +17,7 @@ import { addressOf, type StorageRequest } from "./storage-request.ts";
 type Purpose = "storage:download" | "storage:upload" | "storage:image";
 
 /** The dependencies of signed addresses. */
-export type SigningServices = { readonly keys: TokenKeys; readonly signers: Signers };
+type SigningServices = { readonly keys: TokenKeys; readonly signers: Signers };
 
 type SignedClaims = {
   readonly url: string;

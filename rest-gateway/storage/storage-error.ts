@@ -28,7 +28,7 @@ const KNOWN = {
   TooManyUploads: [429, "TooManyUploads", "Too many uploads are unfinished"],
 } as const satisfies Record<string, readonly [status: number, error: string, message: string]>;
 
-export type StorageErrorCode = keyof typeof KNOWN;
+type StorageErrorCode = keyof typeof KNOWN;
 
 export function storageError(
   code: StorageErrorCode,

@@ -5,7 +5,7 @@ import type { Config } from "#config";
 import type { FileStore } from "#files";
 import type { BodyLimit, GatewayResponse, MatchedRequest, ResponseBody } from "#http";
 import type { Database } from "#postgres/database";
-import { findUnstorableInJson, isJsonObject } from "#runtime/json";
+import { findUnstorableInJson, isJsonObject, type JsonObject } from "#runtime/json";
 import type { makeStatementContexts } from "../request/run.ts";
 import { refuseVersions } from "./missing-features.ts";
 import { type ObjectAddress, StorageRows } from "./object-rows.ts";
@@ -82,9 +82,7 @@ export function ownerOf({ claims }: Caller): string | null {
 
 const BODY_LIMIT: BodyLimit = { bytes: 1024 * 1024, isAnonymous: true };
 
-export type JsonBody = Readonly<Record<string, unknown>>;
-
-export async function readJsonBody(request: MatchedRequest): Promise<JsonBody> {
+export async function readJsonBody(request: MatchedRequest): Promise<JsonObject> {
   const bytes = await request.readBody(BODY_LIMIT);
   if (bytes.length === 0) return {};
   const text = bytes.toString("utf8");
@@ -104,7 +102,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-export function requiredText(body: JsonBody, name: string): string {
+export function requiredText(body: JsonObject, name: string): string {
   const value = body[name];
   if (value === undefined || value === null)
     throw storageError("InvalidRequest", `body must have required property '${name}'`);
@@ -112,11 +110,11 @@ export function requiredText(body: JsonBody, name: string): string {
   return value;
 }
 
-export function optionalText(body: JsonBody, name: string): string | null {
+export function optionalText(body: JsonObject, name: string): string | null {
   return (body[name] ?? null) === null ? null : requiredText(body, name);
 }
 
-export function requiredTexts(body: JsonBody, name: string, { max }: { readonly max: number }): readonly string[] {
+export function requiredTexts(body: JsonObject, name: string, { max }: { readonly max: number }): readonly string[] {
   const value = body[name];
   if (!Array.isArray(value)) throw storageError("InvalidRequest", `body/${name} must be array`);
   if (value.length === 0) throw storageError("InvalidRequest", `body/${name} must NOT have fewer than 1 items`);
@@ -127,7 +125,7 @@ export function requiredTexts(body: JsonBody, name: string, { max }: { readonly 
 }
 
 /** Reads a whole number within bounds; the default if it is missing. */
-export function wholeNumber(body: JsonBody, name: string, { least, most, usual }: Bounds): number {
+export function wholeNumber(body: JsonObject, name: string, { least, most, usual }: Bounds): number {
   const value = body[name] ?? usual;
   if (typeof value !== "number" || !Number.isInteger(value))
     throw storageError("InvalidRequest", `body/${name} must be integer`);

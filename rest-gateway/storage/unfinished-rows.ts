@@ -4,7 +4,7 @@ import type { ObjectAddress } from "./object-rows.ts";
 import { ownerOf, type StorageRequest } from "./storage-request.ts";
 
 /** An upload in parts, which counts for its caller and its bucket until it is finished. */
-export type BegunUpload = {
+type BegunUpload = {
   readonly id: string;
   readonly address: ObjectAddress;
   /** The caller who may continue it by S3; "" for an upload by TUS. */

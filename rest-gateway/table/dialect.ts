@@ -65,7 +65,7 @@ type DialectDependencies = Pick<TableDependencies, "config" | "authenticator" | 
   readonly counts: ServiceCounters;
 };
 
-type TableInterface = TaskHandler & {
+type TableHandlers = TaskHandler & {
   readonly handle: GatewayHandler;
   /** Handles requests of interfaces that have authenticated the caller themselves. */
   readonly handleAs: (request: GatewayRequest, caller: Caller) => ReturnType<typeof handleRequest>;
@@ -81,7 +81,7 @@ type ParsedTableRequest = ParsedRequest & {
 const SHAPING_HEADERS = ["content-type", "content-profile", "accept", "prefer"] as const;
 
 /** Makes the interface of `/rest/v1`. */
-export function makeTableInterface(dependencies: TableDependencies): TableInterface {
+export function makeTableInterface(dependencies: TableDependencies): TableHandlers {
   const { config, authenticator, database, catalog, queueTask = null, live = null } = dependencies;
   const { counts = makeServiceCounters() } = dependencies;
   const dialect = new TableDialect({ config, authenticator, catalog, counts });

@@ -104,7 +104,7 @@ function bindShapeValues(cached: CachedRequest, values: readonly string[], rawQu
 }
 
 /** The shape of a request: requests of one shape have the same plan and differ in values that only Postgres reads. */
-export type RequestShape = {
+type RequestShape = {
   /** The request as written, without the values. */
   readonly text: string;
   /** The operands of plain comparisons, in order. */

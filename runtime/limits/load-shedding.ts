@@ -19,7 +19,7 @@ const MEMORY_MS = 500;
 const WINDOW_MS = 1_000;
 
 /** The clocks of the event loop, in milliseconds. */
-export type LoopClocks = {
+type LoopClocks = {
   readonly wall: () => number;
   /** The processor time of this process that delays the event loop. */
   readonly processor: () => number;

@@ -4,7 +4,7 @@ import type { FileStore } from "#files";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import type { ListedObject, SourceBucket, StorageSource } from "./storage-source.ts";
 
-export type ImportReport = {
+type CopiedFiles = {
   readonly copied: number;
   readonly bytes: number;
   /** The number of objects that existed here already. */
@@ -22,7 +22,7 @@ type ImportOptions = {
 };
 
 /** Copies buckets and objects. Objects that exist here with the same tag and size are skipped, so an interrupted import can go on. */
-export async function importFiles(source: StorageSource, options: ImportOptions): Promise<ImportReport> {
+export async function importFiles(source: StorageSource, options: ImportOptions): Promise<CopiedFiles> {
   const { buckets: wanted, asOwner, report } = options;
   const all = await source.listBuckets();
   const missing = wanted.filter((id) => !all.some((bucket) => bucket.id === id));

@@ -29,7 +29,7 @@ type RowOptions = Pick<RestoreTablesOptions, "where" | "mode"> & {
   readonly format: "text" | "json";
 };
 
-export type TableOptions = RowOptions & {
+type TableOptions = RowOptions & {
   /** A backup file; with `at`, the folder of a WAL archive, or null. */
   readonly from: string | null;
   readonly at: string | null;

@@ -8,7 +8,7 @@ type ServerWithHandle = Server & { readonly _handle: ListeningHandle | null };
 
 const LISTENING = "tracing:net.server.listen:asyncEnd";
 
-export type SharedListener = {
+type SharedListener = {
   /** Closes the socket when all connections that wait in it have been accepted. */
   close(): Promise<void>;
 };

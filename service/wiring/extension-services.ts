@@ -42,7 +42,7 @@ type FunctionEnvironmentOptions = {
   readonly settings: { current(): Config };
 };
 
-type CurrentState = {
+type ExtensionState = {
   readonly siteUrl: string | null;
   readonly identification: { readonly keys: TokenKeys; readonly remoteKeys: Pick<RemoteKeySet, "current"> | null };
 };
@@ -55,7 +55,7 @@ type Environment = Readonly<Record<string, string>>;
  */
 export function makeFunctionEnvironment(
   { postgres, settings }: FunctionEnvironmentOptions,
-  state: CurrentState,
+  state: ExtensionState,
 ): () => Environment {
   let sources: readonly unknown[] = [];
   let environment: Environment = {};

@@ -1,5 +1,7 @@
+import pg from "pg";
 import { defaultPrivileges, grantedObjects, ownerQuery, roleName, SCHEMA_PUBLIC } from "#catalog/definitions";
 import { SCRATCH_MARK } from "#migrate";
+import { LISTS_OF_NAMES } from "#postgres/client";
 
 const FORM = { isArchive: true };
 
@@ -68,12 +70,9 @@ const grantsWhere = (condition: string) => `
     end as statement
   from words where ${condition}`;
 
-/** These settings are lists, which are stored with quotes where necessary. */
-const LIST_SETTINGS =
-  "'search_path', 'temp_tablespaces', 'local_preload_libraries', 'session_preload_libraries', 'shared_preload_libraries'";
 const settingChange = `format(
   ' set %s to %s', split_part(setting, '=', 1),
-  case when split_part(setting, '=', 1) in (${LIST_SETTINGS}) then coalesce(nullif(substr(setting, strpos(setting, '=') + 1), ''), '''''')
+  case when split_part(setting, '=', 1) in (${[...LISTS_OF_NAMES].map(pg.escapeLiteral).join(", ")}) then coalesce(nullif(substr(setting, strpos(setting, '=') + 1), ''), '''''')
     else quote_literal(substr(setting, strpos(setting, '=') + 1)) end
 )`;
 

@@ -8,7 +8,7 @@ const TABLES = `
      and not exists (select from pg_catalog.pg_depend where classid = 'pg_catalog.pg_class'::pg_catalog.regclass and objid = c.oid and deptype = 'e')
    order by nspname collate "C", relname collate "C"`;
 
-export type ComparedTables = {
+type ComparedTables = {
   readonly tables: readonly string[];
   /** The tables that no longer exist. */
   readonly dropped: readonly string[];

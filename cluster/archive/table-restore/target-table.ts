@@ -1,14 +1,14 @@
 import pg from "pg";
 import { quotedName } from "#postgres/client";
 
-export type TargetColumn = {
+type TargetColumn = {
   readonly name: string;
   readonly isGenerated: boolean;
   /** True for GENERATED ALWAYS AS IDENTITY, which an update cannot set. */
   readonly isAlwaysIdentity: boolean;
 };
 
-export type KeyColumn = {
+type KeyColumn = {
   readonly name: string;
   /** The equality operator of the index, such as `operator(public.=)`. */
   readonly equals: string;

@@ -89,7 +89,7 @@ export class GraphqlSockets {
 }
 
 /** The handler of one of the two protocols, on one socket. */
-type ProtocolHandler = {
+type SocketProtocol = {
   handleMessage(text: string): Promise<void>;
   disconnected(code: number, reason: string): void;
   /** Null if the protocol has no such message, or not yet. */
@@ -100,7 +100,7 @@ class GraphqlSession implements SocketSession {
   readonly connection: SocketConnection;
   readonly #accepted: AcceptedSocket;
   readonly #log: GraphqlSocketsOptions["log"];
-  readonly #protocol: ProtocolHandler;
+  readonly #protocol: SocketProtocol;
   readonly #order = new SequentialReader();
 
   constructor(accepted: AcceptedSocket, options: Required<GraphqlSocketsOptions>, transport: TransportWs) {
@@ -160,7 +160,7 @@ function handleSubscriptionsTransport(
   connection: SocketConnection,
   channel: SocketChannel,
   initTimeoutMs: number,
-): ProtocolHandler {
+): SocketProtocol {
   const protocol = new SubscriptionsTransportWs(connection, channel, { initTimeoutMs });
   return {
     handleMessage: (text) => protocol.handleMessage(text),
@@ -178,7 +178,7 @@ function handleTransport(
   channel: SocketChannel,
   protocol: string,
   transport: TransportWs,
-): ProtocolHandler {
+): SocketProtocol {
   let handleMessage = async (_text: string) => {};
   const closed = transport.opened(
     {

@@ -30,7 +30,7 @@ const MAX_DEPTH = 50;
 /** The limit of the length of all values together: a parameter may be used many times. */
 const MAX_VALUES_LENGTH = 65_536;
 
-export type ConditionSource = {
+type ConditionSource = {
   readonly text: string;
   /** Values of `$1` and so on, by their number. */
   readonly values: ReadonlyMap<number, string>;

@@ -1,12 +1,12 @@
 import type { SignOutScope, UpdateOutcome } from "#accounts";
 import { clientInfoOf, jsonResponse } from "#http";
+import type { JsonObject } from "#runtime/json";
 import {
   type AuthRequest,
   type AuthRouteHandler,
   type AuthV1Routes,
   type AuthV1Services,
   authenticateUser,
-  type JsonBody,
   readJsonBody,
   readObject,
   readText,
@@ -100,6 +100,6 @@ function userUpdateHandler(services: AuthV1Services): AuthRouteHandler {
   };
 }
 
-function textOrNull(body: JsonBody, name: string): string | null {
+function textOrNull(body: JsonObject, name: string): string | null {
   return readText(body, name) || null;
 }

@@ -7,7 +7,8 @@ import {
   type NewUserAccount,
   type UserPageRequest,
 } from "#accounts";
-import { type AuthRequest, type JsonBody, readObject, readText } from "./auth-v1-request.ts";
+import type { JsonObject } from "#runtime/json";
+import { type AuthRequest, readObject, readText } from "./auth-v1-request.ts";
 import { readEmail, readPhone } from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 
@@ -35,7 +36,7 @@ function readCount(query: URLSearchParams, name: string, initial: number): numbe
   throw validationFailed(`Bad Pagination Parameters: ${name} must be a positive number`);
 }
 
-export function readNewUser(body: JsonBody): { readonly user: NewUserAccount; readonly secret: NewSecret } {
+export function readNewUser(body: JsonObject): { readonly user: NewUserAccount; readonly secret: NewSecret } {
   const changes = readChanges(body);
   const { email = "", phone = "", user_metadata: metadata = {} } = changes;
   if (email === "" && phone === "") throw validationFailed("Cannot create a user without either an email or phone");
@@ -51,7 +52,7 @@ export function readNewUser(body: JsonBody): { readonly user: NewUserAccount; re
   return { user, secret: { password, passwordHash } };
 }
 
-export function readChanges(body: JsonBody): AccountChanges {
+export function readChanges(body: JsonObject): AccountChanges {
   const email = readText(body, "email") && readEmail(body);
   const phone = readPhone(body);
   const role = readText(body, "role");
@@ -71,7 +72,7 @@ export function readChanges(body: JsonBody): AccountChanges {
 }
 
 /** Reads the password; null if it is missing or empty. */
-export function readPassword(body: JsonBody): string | null {
+export function readPassword(body: JsonObject): string | null {
   return readText(body, "password") || null;
 }
 
@@ -79,7 +80,7 @@ const LINK_TYPES: ReadonlySet<string> = new Set<AccountLinkType>([
   ...(["signup", "invite", "magiclink", "recovery", "email_change_current", "email_change_new"] as const),
 ]);
 
-export function readLinkRequest(body: JsonBody): Omit<AccountLinkRequest, "redirectTo"> {
+export function readLinkRequest(body: JsonObject): Omit<AccountLinkRequest, "redirectTo"> {
   const type = readText(body, "type");
   if (!LINK_TYPES.has(type)) throw validationFailed(`Invalid email action link type requested: ${type.slice(0, 40)}`);
   const newEmail = type.startsWith("email_change") ? readRequiredEmail(body, "new_email") : "";
@@ -89,20 +90,20 @@ export function readLinkRequest(body: JsonBody): Omit<AccountLinkRequest, "redir
   return { ...invitation, type: type as AccountLinkType, newEmail, password };
 }
 
-export function readInvitation(body: JsonBody): Pick<AccountLinkRequest, "email" | "metadata" | "name"> {
+export function readInvitation(body: JsonObject): Pick<AccountLinkRequest, "email" | "metadata" | "name"> {
   const email = readRequiredEmail(body, "email");
   const metadata = readObject(body, "data") ?? {};
   return { email, metadata, name: nameOf(metadata, email) };
 }
 
-function readRequiredEmail(body: JsonBody, field: string): string {
+function readRequiredEmail(body: JsonObject, field: string): string {
   if (readText(body, field) === "") throw validationFailed("An email address is required");
   return readEmail(body, field);
 }
 
 /** Returns the user's name, as applications send it, or the part of the address before the @. */
 function nameOf(metadata: object, address: string): string {
-  const { name, full_name: fullName } = metadata as JsonBody;
+  const { name, full_name: fullName } = metadata as JsonObject;
   const given = [name, fullName].find((value) => typeof value === "string" && value.trim() !== "");
   return (typeof given === "string" ? given : address.split("@", 1)[0]!).slice(0, MAX_NAME_LENGTH);
 }

@@ -11,7 +11,7 @@ import type {
   MatchedRequestHandler,
   PatternRoutes,
 } from "#http";
-import { findUnstorable, findUnstorableInJson, isJsonObject, parseJsonExactly } from "#runtime/json";
+import { findUnstorable, findUnstorableInJson, isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
 import type { OAuthStore } from "../oauth/oauth-store.ts";
 import { authError, credentialRejected, validationFailed } from "./errors.ts";
 
@@ -99,10 +99,8 @@ export function requireSecondFactor({ caller }: SignedInUser, status: 401 | 403,
 /** The limit of bodies, which is enough for user metadata. The caller may not be authenticated yet. */
 const BODY_LIMIT: BodyLimit = { bytes: 256 * 1024, isAnonymous: true };
 
-export type JsonBody = Readonly<Record<string, unknown>>;
-
 /** Reads the JSON object of the body, whatever its content type; an empty body counts as an empty object. */
-export async function readJsonBody(request: AuthRequest): Promise<JsonBody> {
+export async function readJsonBody(request: AuthRequest): Promise<JsonObject> {
   const bytes = await request.readBody(BODY_LIMIT);
   if (bytes.length === 0) return {};
   const body = parseJson(bytes);
@@ -120,7 +118,7 @@ function parseJson(bytes: Buffer): unknown {
 }
 
 /** Reads the text of a field; "" if it is missing. */
-export function readText(body: JsonBody, name: string): string {
+export function readText(body: JsonObject, name: string): string {
   const value = body[name] ?? "";
   if (typeof value !== "string") throw validationFailed(`${name} must be a text`);
   refuseUnstorable(name, findUnstorable(value));
@@ -128,7 +126,7 @@ export function readText(body: JsonBody, name: string): string {
 }
 
 /** Reads the object of a field, such as metadata; null if it is missing. */
-export function readObject(body: JsonBody, name: string): JsonBody | null {
+export function readObject(body: JsonObject, name: string): JsonObject | null {
   const value = body[name] ?? null;
   if (value === null) return null;
   if (!isJsonObject(value)) throw validationFailed(`${name} must be an object`);
@@ -141,7 +139,7 @@ function refuseUnstorable(name: string, found: ReturnType<typeof findUnstorable>
 }
 
 /** Prints JSON. Parsing accepts any depth, but printing does not. */
-function writeJson(name: string, value: JsonBody): string {
+function writeJson(name: string, value: JsonObject): string {
   try {
     return JSON.stringify(value);
   } catch (error) {

@@ -2,14 +2,15 @@ import type { Accounts, CodeChallenge, CodeEmails, CodeRequest, PhoneAccounts } 
 import { readRedirectTarget } from "#accounts/federation";
 import { isLoopbackHost } from "#config";
 import type { HttpError } from "#http";
-import { type AuthRequest, type AuthV1Services, type JsonBody, readText } from "./auth-v1-request.ts";
+import type { JsonObject } from "#runtime/json";
+import { type AuthRequest, type AuthV1Services, readText } from "./auth-v1-request.ts";
 import { authError, validationFailed } from "./errors.ts";
 
 const CHALLENGE_PATTERN = /^[A-Za-z0-9._~-]+$/;
 const [MIN_CHALLENGE_LENGTH, MAX_CHALLENGE_LENGTH] = [43, 128];
 
 /** Reads the target of an e-mail's link, and the challenge of a client that exchanges a code for tokens (PKCE). */
-export function readCodeRequest(services: RedirectServices, request: AuthRequest, body: JsonBody): CodeRequest {
+export function readCodeRequest(services: RedirectServices, request: AuthRequest, body: JsonObject): CodeRequest {
   const [challenge, method] = [readText(body, "code_challenge"), readText(body, "code_challenge_method")];
   return { redirectTo: readRedirect(services, request), codeChallenge: readCodeChallenge(challenge, method) };
 }
@@ -70,7 +71,7 @@ const EMAIL_PATTERN =
 const MAX_EMAIL_LENGTH = 254;
 
 /** Reads the e-mail address of a body, in lower case. */
-export function readEmail(body: JsonBody, field = "email"): string {
+export function readEmail(body: JsonObject, field = "email"): string {
   const email = readText(body, field).toLowerCase();
   if (email.length <= MAX_EMAIL_LENGTH && EMAIL_PATTERN.test(email)) return email;
   throw invalidEmail();
@@ -81,7 +82,7 @@ export function invalidEmail(): HttpError {
 }
 
 /** Reads the digits of an international number; "" if it is missing. */
-export function readPhone(body: JsonBody): string {
+export function readPhone(body: JsonObject): string {
   const phone = readText(body, "phone").trim().replace(/^\+/, "").replaceAll(" ", "");
   if (phone === "" || /^[1-9]\d{1,14}$/.test(phone)) return phone;
   throw validationFailed("Invalid phone number format (E.164 required)");

@@ -1,11 +1,11 @@
 import { type AuthSession, type CodePurpose, type CodeResult, PKCE_PREFIX } from "#accounts";
 import { clientInfoOf, type GatewayResponse, jsonResponse } from "#http";
+import type { JsonObject } from "#runtime/json";
 import {
   type AuthRequest,
   type AuthRouteHandler,
   type AuthV1Routes,
   type AuthV1Services,
-  type JsonBody,
   readJsonBody,
   readObject,
   readText,
@@ -111,7 +111,7 @@ function resendHandler(services: AuthV1Services): AuthRouteHandler {
 async function resendText(
   { accounts, limitExpensive }: AuthV1Services,
   request: AuthRequest,
-  { type, body }: { readonly type: string; readonly body: JsonBody },
+  { type, body }: { readonly type: string; readonly body: JsonObject },
 ): Promise<GatewayResponse> {
   const phones = requirePhones(accounts, "");
   const phone = readPhone(body);
@@ -144,7 +144,7 @@ function purposesOf(type: string): readonly CodePurpose[] {
 /** Handles codes that a user enters, and links of templates that lead to a page of the application. */
 function codeHandler({ accounts }: AuthV1Services): AuthRouteHandler {
   const { open } = accounts.authSessions;
-  const verify = (request: AuthRequest, body: JsonBody): Promise<CodeResult<AuthSession>> => {
+  const verify = (request: AuthRequest, body: JsonObject): Promise<CodeResult<AuthSession>> => {
     const [code, tokenHash, email, phone] = ["token", "token_hash", "email", "phone"].map((name) =>
       readText(body, name),
     );

@@ -1,11 +1,11 @@
 import type { Passkey, PasskeyChallenge } from "#accounts";
 import { clientInfoOf, jsonResponse } from "#http";
+import type { JsonObject } from "#runtime/json";
 import {
   type AuthRequest,
   type AuthV1Routes,
   type AuthV1Services,
   authenticateUser,
-  type JsonBody,
   readJsonBody,
   readText,
   requireSecondFactor,
@@ -62,7 +62,7 @@ async function authenticateFully(request: AuthRequest, services: AuthV1Services)
   return user;
 }
 
-function readResponse(body: JsonBody): { challengeId: string; credential: unknown } {
+function readResponse(body: JsonObject): { challengeId: string; credential: unknown } {
   return { challengeId: readText(body, "challenge_id"), credential: body.credential };
 }
 

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { type CodeRequest, type NewAccount, type Registration, readUserJson } from "#accounts";
 import { clientInfoOf, type GatewayResponse, jsonResponse } from "#http";
+import type { JsonObject } from "#runtime/json";
 import {
   type AuthRequest,
   type AuthRouteHandler,
   type AuthV1Services,
-  type JsonBody,
   readJsonBody,
   readObject,
   readText,
@@ -54,7 +54,7 @@ const ANONYMOUS_DOMAIN = "anonymous.invalid";
 
 function anonymousSignUp({ accounts }: AuthV1Services) {
   const { openAnonymous } = accounts.authSessions;
-  return async (request: AuthRequest, data: JsonBody): Promise<GatewayResponse> => {
+  return async (request: AuthRequest, data: JsonObject): Promise<GatewayResponse> => {
     const email = `${randomUUID()}@${ANONYMOUS_DOMAIN}`;
     const account = { name: "Anonymous", email, password: null, metadata: data, isAnonymous: true };
     const { opened } = await accounts.createAccount(account, clientInfoOf(request), openAnonymous);
@@ -65,7 +65,7 @@ function anonymousSignUp({ accounts }: AuthV1Services) {
 type EmailSignUp = {
   readonly email: string;
   readonly password: string;
-  readonly data: JsonBody;
+  readonly data: JsonObject;
   readonly codeRequest: CodeRequest;
 };
 
@@ -95,7 +95,7 @@ type PhoneSignUp = {
   readonly phone: string;
   readonly channel: string;
   readonly password: string;
-  readonly data: JsonBody;
+  readonly data: JsonObject;
 };
 
 function phoneSignUp({ accounts, config, limitExpensive }: AuthV1Services) {

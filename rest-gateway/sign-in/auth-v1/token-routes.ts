@@ -2,12 +2,12 @@ import type { AuthSession } from "#accounts";
 import { CredentialError } from "#accounts/identity";
 import { clientInfoOf, HttpError, jsonResponse } from "#http";
 import { ApiError } from "#runtime";
+import type { JsonObject } from "#runtime/json";
 import {
   type AuthRequest,
   type AuthRouteHandler,
   type AuthV1Routes,
   type AuthV1Services,
-  type JsonBody,
   readJsonBody,
   readText,
 } from "./auth-v1-request.ts";
@@ -56,7 +56,7 @@ function passwordGrant({ accounts }: AuthV1Services): AuthRouteHandler {
   };
 }
 
-function findUsername({ phones }: AuthV1Services["accounts"], body: JsonBody): Promise<string> {
+function findUsername({ phones }: AuthV1Services["accounts"], body: JsonObject): Promise<string> {
   if (!phones) throw authError(400, "phone_provider_disabled", "Phone logins are disabled");
   return phones.usernameOf(readPhone(body));
 }

@@ -67,7 +67,7 @@ type SessionRow = {
   readonly signed_in_at?: Date | null;
 };
 
-type LiveSession = { readonly userId: string; readonly scopes: readonly string[]; readonly resource: string } & {
+type GrantedSession = { readonly userId: string; readonly scopes: readonly string[]; readonly resource: string } & {
   readonly issuedAt: Date;
   readonly expiresAt: Date;
 };
@@ -90,7 +90,7 @@ export type OAuthStore = ClientStore & {
   exchange<T>(exchange: CodeExchange, clientInfo: ClientInfo, sign: SignTokens<T>): Promise<T | null>;
   /** Refreshes a session; null if the token is refused. */
   refresh<T>(token: string, clientId: string, clientInfo: ClientInfo, sign: SignTokens<T>): Promise<T | null>;
-  findSession(clientId: string, reference: TokenReference): Promise<LiveSession | null>;
+  findSession(clientId: string, reference: TokenReference): Promise<GrantedSession | null>;
   revoke(clientId: string, reference: TokenReference, clientInfo: ClientInfo): Promise<void>;
   grants(userId: string): Promise<readonly ListedGrant[]>;
   withdraw(userId: string, clientId: string, clientInfo: ClientInfo): Promise<boolean>;
@@ -157,7 +157,7 @@ export function makeOAuthStore(asOwner: AsOwner): OAuthStore {
     },
 
     findSession: async (clientId, reference) =>
-      (await run<LiveSession>(FIND_SESSION, clientId, ...referenceParameters(reference))) ?? null,
+      (await run<GrantedSession>(FIND_SESSION, clientId, ...referenceParameters(reference))) ?? null,
     async revoke(clientId, reference, clientInfo) {
       await runSafely(REVOKE, clientInfoParameter(clientInfo), clientId, ...referenceParameters(reference));
     },

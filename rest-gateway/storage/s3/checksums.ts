@@ -9,7 +9,7 @@ type Checksum = {
   digest(): string;
 };
 
-type Algorithm = { readonly bytes: number; readonly open: () => Checksum | Promise<Checksum> };
+type ChecksumAlgorithm = { readonly bytes: number; readonly open: () => Checksum | Promise<Checksum> };
 
 export const CHECKSUM_PREFIX = "x-amz-checksum-";
 export const CONTENT_MD5 = "content-md5";
@@ -29,10 +29,10 @@ const ALGORITHMS = {
   xxhash64: { bytes: 8, open: () => openWasm(({ createXXHash64 }) => createXXHash64()) },
   xxhash3: { bytes: 8, open: () => openWasm(({ createXXHash3 }) => createXXHash3()) },
   xxhash128: { bytes: 16, open: () => openWasm(({ createXXHash128 }) => createXXHash128()) },
-} satisfies Record<string, Algorithm>;
+} satisfies Record<string, ChecksumAlgorithm>;
 
 /** The algorithms by the header or trailer of the checksum. */
-export const CHECKSUMS: ReadonlyMap<string, Algorithm> = new Map([
+export const CHECKSUMS: ReadonlyMap<string, ChecksumAlgorithm> = new Map([
   [CONTENT_MD5, ALGORITHMS.md5],
   ...Object.entries(ALGORITHMS).map(([name, algorithm]) => [CHECKSUM_PREFIX + name, algorithm] as const),
 ]);

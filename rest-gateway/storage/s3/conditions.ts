@@ -3,7 +3,7 @@ import { s3Error } from "./s3-error.ts";
 import { headerOf, type S3Request } from "./s3-request.ts";
 
 /** The condition under which a write may replace an object. */
-export type WriteCondition = {
+type WriteCondition = {
   /** True if the object must not exist. */
   readonly isNew: boolean;
   /** The content that the object must have; null for any. */

@@ -4,7 +4,7 @@ import type { Caller } from "#accounts/identity";
 import type { BytePart, FileStore } from "#files";
 import type { GatewayResponse } from "#http";
 import { asLogin } from "#postgres/database";
-import { keepFile, type ObjectAddress, type UnfinishedUpload, type UploadPart } from "../object-rows.ts";
+import { keepFile, type ObjectAddress, type UnfinishedUploadRow, type UploadPart } from "../object-rows.ts";
 import { ownerOf, type StorageServices } from "../storage-request.ts";
 import { beginUpload, endUpload } from "../unfinished-rows.ts";
 import { keepObject, newObject, termsOf, type UploadRight } from "../upload.ts";
@@ -51,17 +51,17 @@ function rightOf({ caller }: S3Request): UploadRight {
   return { owner: ownerOf(caller), replaces: true };
 }
 
-async function findUpload(request: S3Request): Promise<UnfinishedUpload> {
+async function findUpload(request: S3Request): Promise<UnfinishedUploadRow> {
   const upload = await readUpload(request);
   if (!upload) throw s3Error("NoSuchUpload");
   return upload;
 }
 
-async function readUpload(request: S3Request): Promise<UnfinishedUpload | null> {
+async function readUpload(request: S3Request): Promise<UnfinishedUploadRow | null> {
   const id = request.query.get("uploadId") ?? "";
   const { bucket, name } = objectOf(request);
   const [upload] = UUID.test(id)
-    ? await request.rows.readAsService<UnfinishedUpload>(FIND, [id, callerOf(request.caller)])
+    ? await request.rows.readAsService<UnfinishedUploadRow>(FIND, [id, callerOf(request.caller)])
     : [];
   return upload?.bucket_id === bucket && upload.name === name ? upload : null;
 }
@@ -84,7 +84,7 @@ export const uploadPart: S3Handler = async (request, services) => {
 /** Keeps the part, and returns its MD5. */
 async function keepPart(
   request: S3Request,
-  { id }: UnfinishedUpload,
+  { id }: UnfinishedUploadRow,
   payload: Payload,
   maxBytes: number,
   store: FileStore,
@@ -160,7 +160,7 @@ export const listMultipartUploads: S3Handler = async (request) => {
   const afterKey = query.get("key-marker") || null;
   const afterId = query.get("upload-id-marker") || null;
   if (afterId !== null && !UUID.test(afterId)) throw s3Error("InvalidArgument", "Invalid upload-id-marker");
-  const found = await request.rows.readAsService<UnfinishedUpload>(LIST, [
+  const found = await request.rows.readAsService<UnfinishedUploadRow>(LIST, [
     ...[bucket, callerOf(caller), prefix, afterKey, afterId, String(most + 1)],
   ]);
   const page = found.slice(0, most);
@@ -236,7 +236,7 @@ function describeCompleted(
 }
 
 /** Returns the parts that the client names, which must exist under these names. */
-async function chooseParts(request: S3Request, { id }: UnfinishedUpload): Promise<readonly NamedPart[]> {
+async function chooseParts(request: S3Request, { id }: UnfinishedUploadRow): Promise<readonly NamedPart[]> {
   const named = elementsOf(await readXml(request, "CompleteMultipartUpload"), "Part").map((part) => ({
     number: Number(textOf(part, "PartNumber")),
     tag: textOf(part, "ETag").replace(/^"|"$/g, ""),

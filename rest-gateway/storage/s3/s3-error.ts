@@ -53,7 +53,7 @@ const KNOWN = {
   XAmzContentSHA256Mismatch: [400, "The provided 'x-amz-content-sha256' header does not match what was computed."],
 } as const satisfies Record<string, readonly [status: number, message: string]>;
 
-export type S3ErrorCode = keyof typeof KNOWN;
+type S3ErrorCode = keyof typeof KNOWN;
 
 export function s3Error(code: S3ErrorCode, message?: string, options: { cause?: unknown } = {}): HttpError {
   const [status, usual] = KNOWN[code];

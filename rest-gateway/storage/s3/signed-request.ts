@@ -8,7 +8,7 @@ import { isSameSignature, type SignedPayload, signingKeyOf } from "./signed-payl
 export type FindSecrets = (accessKeyId: string, sessionToken: string | null) => readonly string[];
 
 /** The content of a valid signature. */
-export type SignedRequest = {
+type SignedRequest = {
   readonly accessKeyId: string;
   readonly sessionToken: string | null;
   readonly payload: SignedPayload;
@@ -154,10 +154,10 @@ function checkSignedHeaders({ headers }: GatewayRequest, { signedHeaders }: Sign
 }
 
 /** The target of a request, by the header `Host` and the path. */
-type Target = { readonly host: string; readonly path: string };
+type SignedTarget = { readonly host: string; readonly path: string };
 
 /** Returns the target of the request, and that which `s3cmd` signs, which counts the path of an endpoint as part of the host. */
-function targetsOf({ headers: { host = "" }, path }: GatewayRequest): readonly Target[] {
+function targetsOf({ headers: { host = "" }, path }: GatewayRequest): readonly SignedTarget[] {
   const rest = path.slice(S3_PREFIX.length) || "/";
   return [
     { host, path },

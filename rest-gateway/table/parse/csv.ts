@@ -10,7 +10,7 @@ const MAX_COLUMNS = 1_600;
 const LENGTH_PER_STEP = 16 * 1024;
 const [QUOTE, COMMA, LINE_FEED, CARRIAGE_RETURN] = [0x22, 0x2c, 0x0a, 0x0d];
 
-export type CsvRows = { readonly json: Buffer; readonly columns: readonly string[] };
+type CsvRows = { readonly json: Buffer; readonly columns: readonly string[] };
 
 /**
  * Converts CSV (RFC 4180) to rows of JSON objects of strings; `NULL` is null, quoted or not, as in PostgREST. Calls `holdMemory`

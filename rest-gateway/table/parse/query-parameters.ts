@@ -154,7 +154,7 @@ function embedPathOf(name: string): readonly string[] {
 }
 
 /** The values of limit and offset; the last of each counts. */
-export type RangeBounds = {
+type RangeBounds = {
   readonly path: readonly string[];
   readonly limit: number | null;
   readonly offset: number | null;

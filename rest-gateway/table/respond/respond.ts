@@ -58,8 +58,8 @@ type ResponseHeaders = Record<string, string>;
 /** The request headers that the response depends on. */
 const VARY_HEADERS = "Accept, Prefer, Range";
 
-type ResponseHead = { readonly status: number; readonly headers: ResponseHeaders };
-type SentResponse<B> = ResponseHead & { readonly body: B | null };
+type StatusAndHeaders = { readonly status: number; readonly headers: ResponseHeaders };
+type SentResponse<B> = StatusAndHeaders & { readonly body: B | null };
 
 /** Makes the response to a result, by the client's method and preferences. */
 export function respond<B extends ResponseBody>(
@@ -152,7 +152,7 @@ function respondToWrite<B extends ResponseBody>(
   return { status, headers: { ...headers, ...contentTypeHeader(plan) }, body: result.body };
 }
 
-function writeHead(request: TableRequest, plan: WritePlan, result: RunResult<unknown>): ResponseHead {
+function writeHead(request: TableRequest, plan: WritePlan, result: RunResult<unknown>): StatusAndHeaders {
   const { change } = plan;
   switch (change.kind) {
     case "insert":
@@ -169,7 +169,7 @@ function writeHead(request: TableRequest, plan: WritePlan, result: RunResult<unk
   }
 }
 
-function updateHead(request: TableRequest, result: RunResult<unknown>): ResponseHead {
+function updateHead(request: TableRequest, result: RunResult<unknown>): StatusAndHeaders {
   const range = contentRange(0, lastRowNumber(0, result.rowCount), writtenTotal(request, result));
   return changeHead(request, range, UPDATE_PREFERENCES);
 }
@@ -192,7 +192,7 @@ const UPDATE_PREFERENCES: readonly PreferenceName[] = [
 ];
 const DELETE_PREFERENCES: readonly PreferenceName[] = ["return", ...CALL_PREFERENCES];
 
-function putHead(request: TableRequest, result: RunResult<unknown>): ResponseHead {
+function putHead(request: TableRequest, result: RunResult<unknown>): StatusAndHeaders {
   const status = (result.inserted ?? 0) > 0 ? 201 : 200;
   return { status: returnsRows(request) ? status : 204, headers: preferenceHeader(request, PUT_PREFERENCES) };
 }
@@ -202,7 +202,7 @@ function insertHead(
   { table, location }: WritePlan,
   mayConflict: boolean,
   result: RunResult<unknown>,
-): ResponseHead {
+): StatusAndHeaders {
   const relevant = mayConflict ? INSERT_PREFERENCES : INSERT_PREFERENCES.filter((name) => name !== "resolution");
   const range = contentRange(1, 0, writtenTotal(request, result));
   const headers: ResponseHeaders = { "Content-Range": range, ...preferenceHeader(request, relevant) };
@@ -211,7 +211,7 @@ function insertHead(
 }
 
 /** Makes the response to an UPDATE or DELETE. */
-function changeHead(request: TableRequest, range: string, relevant: readonly PreferenceName[]): ResponseHead {
+function changeHead(request: TableRequest, range: string, relevant: readonly PreferenceName[]): StatusAndHeaders {
   return {
     status: returnsRows(request) ? 200 : 204,
     headers: { "Content-Range": range, ...preferenceHeader(request, relevant) },

@@ -19,7 +19,7 @@ export type ToolArguments = {
   readonly sql?: string;
 };
 
-export type DeveloperTool = {
+type DeveloperTool = {
   readonly name: string;
   readonly description: string;
   /** JSON Schemas of the arguments. */

@@ -46,7 +46,7 @@ function renameAuthTables(sql: string): string {
 
 export type ImportedFile = { readonly path: string; readonly text: string };
 
-export type SupabaseImport = {
+type SupabaseImport = {
   readonly files: readonly ImportedFile[];
   /** Statements that were changed or removed, with their place, and settings without a counterpart. */
   readonly changes: readonly string[];

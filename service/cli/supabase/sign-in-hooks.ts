@@ -3,7 +3,7 @@ import pg from "pg";
 /** A hook of `[auth.hook.*]` in config.toml. */
 export type ConfiguredHook = { readonly isEnabled: boolean; readonly address: string };
 
-export type ImportedHooks = {
+type ImportedHooks = {
   readonly settings: Readonly<Record<string, string>>;
   /** SQL that runs after the project's migrations, which create the functions; null if there is none. */
   readonly migration: string | null;

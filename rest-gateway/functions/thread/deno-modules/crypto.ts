@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual as isEqual, webcrypto } from "node:crypto";
 import { toBytes } from "./bytes.ts";
 
 type Bytes = ArrayBuffer | ArrayBufferView;
-type Algorithm = string | { readonly name: string };
+type DigestAlgorithm = string | { readonly name: string };
 
 /** Node's names of the digests. */
 const DIGESTS: Readonly<Record<string, string>> = {
@@ -21,7 +21,7 @@ const DIGESTS: Readonly<Record<string, string>> = {
   "SHA3-512": "sha3-512",
 };
 
-function openHash(algorithm: Algorithm) {
+function openHash(algorithm: DigestAlgorithm) {
   const name = typeof algorithm === "string" ? algorithm : algorithm.name;
   const digest = DIGESTS[name.toUpperCase()];
   if (digest === undefined)
@@ -33,14 +33,14 @@ function isBytes(data: unknown): data is Bytes {
   return data instanceof ArrayBuffer || ArrayBuffer.isView(data);
 }
 
-function digestSync(algorithm: Algorithm, data: Bytes | Iterable<Bytes>): ArrayBuffer {
+function digestSync(algorithm: DigestAlgorithm, data: Bytes | Iterable<Bytes>): ArrayBuffer {
   const hash = openHash(algorithm);
   for (const piece of isBytes(data) ? [data] : data) hash.update(toBytes(piece));
   return new Uint8Array(hash.digest()).buffer;
 }
 
 async function digest(
-  algorithm: Algorithm,
+  algorithm: DigestAlgorithm,
   data: Bytes | Iterable<Bytes> | AsyncIterable<Bytes>,
 ): Promise<ArrayBuffer> {
   const hash = openHash(algorithm);
