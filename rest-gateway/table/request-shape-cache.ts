@@ -27,7 +27,7 @@ type CachedRequest = {
 /** The limits of the caches of anonymous callers, and of all others. */
 const MAX_CACHED_BYTES = 4 * 1024 * 1024;
 const REQUEST_OVERHEAD_BYTES = 2_000;
-/** The measured size of a parsed request, by the length of its shape. */
+/** An estimate of the size of a parsed request, by the length of its shape. */
 const BYTES_PER_SHAPE_CHARACTER = 24;
 
 /**
