@@ -1,5 +1,5 @@
 import { type GraphQLSchema, printSchema } from "grafast/graphql";
-import type { Catalog } from "#catalog";
+import { bypassesPolicies, type Catalog } from "#catalog";
 import { makeResourceDocument, printDocument, readDocument } from "#rest-gateway/openapi";
 import type { ApiVersion } from "#rest-gateway/resource/parse";
 import { toClientTypes } from "./client-types.ts";
@@ -41,7 +41,8 @@ async function readOpenApi(
     roles.some((role) => (catalog.hasPrivilege as (...all: unknown[]) => boolean)(role, ...privilege));
   const document = await makeResourceDocument({
     catalog: { ...catalog, hasPrivilege },
-    role: roles.at(-1)!,
+    // What is returned of a created row depends on policies, which do not apply to all of the roles.
+    role: roles.find((role) => bypassesPolicies(catalog, role)) ?? roles.at(-1)!,
     version: number,
     isDeprecated: status === "deprecated",
     filter: null,

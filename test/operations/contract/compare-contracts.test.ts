@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { urlOf } from "../../database.ts";
 import { useFixture } from "../../fixture.ts";
 import { shareOf } from "../../property-runs.ts";
-import { openContracts, verdicts } from "./changed-contracts.ts";
+import { openContracts, SHOP, verdicts } from "./changed-contracts.ts";
 
 const contracts = useFixture(openContracts);
 
@@ -84,6 +87,18 @@ describe("compareContracts", () => {
     const changes = await contracts.compare(sql);
     const letters = Object.values(verdicts(changes)).map((level) => level[0]!.toUpperCase());
     expect([letters.join(""), changes]).toEqual([expected, expect.anything()]);
+  });
+
+  test("does not depend on which of the roles comes last", async () => {
+    const role = `zz_${randomUUID().replaceAll("-", "")}`;
+    const more = await openContracts(`${SHOP}; create role ${role}; grant ${role} to authenticator`);
+    try {
+      const { openapi } = verdicts(await more.compare("alter table shop.makers enable row level security"));
+      expect(openapi).toBe("-");
+    } finally {
+      await more[Symbol.asyncDispose]();
+      await withClient(urlOf("postgres", "postgres"), (client) => client.query(`drop role ${role}`));
+    }
   });
 
   test("names what breaks, and for whom", async () => {
