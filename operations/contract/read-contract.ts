@@ -41,7 +41,7 @@ async function readOpenApi(
     roles.some((role) => (catalog.hasPrivilege as (...all: unknown[]) => boolean)(role, ...privilege));
   const document = await makeResourceDocument({
     catalog: { ...catalog, hasPrivilege },
-    // What is returned of a created row depends on policies, which do not apply to all of the roles.
+    // Policies, which do not apply to all of the roles, decide what is returned of a created row.
     role: roles.find((role) => bypassesPolicies(catalog, role)) ?? roles.at(-1)!,
     version: number,
     isDeprecated: status === "deprecated",
