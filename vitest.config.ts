@@ -13,7 +13,13 @@ export default defineConfig({
     globalSetup: group === "pure" ? [] : ["test/cluster.ts"],
     setupFiles: ["test/property-runs.ts", "test/processor-time.ts"],
     sequence: { sequencer: LongestFirst },
-    reporters: ["default", new DurationsReporter({ group })],
+    reporters: [
+      "default",
+      new DurationsReporter({ group }),
+      ...(process.env.TEST_RESULTS
+        ? [["json", { outputFile: process.env.TEST_RESULTS }] as ["json", { outputFile: string }]]
+        : []),
+    ],
     // Half of the time of a test is waiting, for Postgres or for another process: two of them keep a core busy.
     maxWorkers: 2 * availableParallelism(),
     // No module of ours keeps anything that a file could leave to the next one, and to load them all takes longer than most
