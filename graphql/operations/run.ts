@@ -14,7 +14,7 @@ import { type CompiledRunOptions, type OperationResult, runCompiled } from "./ru
 import { runFields } from "./run-fields.ts";
 import { runSubscription } from "./run-subscription.ts";
 
-/** Runs the statements, or each field by itself where there are none; in one transaction if the operation asks for that. */
+/** Runs the statements, or each field by itself where they fail or there are none; in one transaction if the operation asks for that. */
 export function run(
   dependencies: OperationDependencies,
   planned: PlannedOperation,
@@ -94,10 +94,9 @@ async function runBound(
   }
 }
 
-/** Runs the fields of an operation by themselves; Grafast runs mutations, whose writes may not be repeated, interfaces and unions. */
+/** Runs the field of a subscription by itself; Grafast runs the fields of queries and mutations, interfaces and unions. */
 export async function runUnbound(dependencies: RunDependencies, planned: PlannedOperation): Promise<OperationOutcome> {
-  const { isOn } = dependencies.compilation;
-  if (planned.kind === "mutation" || (!isOn && planned.kind === "query")) return runByGrafast(dependencies, planned);
+  if (planned.kind !== "subscription") return runByGrafast(dependencies, planned);
   try {
     return { kind: "result", result: await runFields(planned, compiledRunOptions(dependencies, planned)) };
   } catch (error) {
