@@ -57,7 +57,7 @@ import {
   searchResultSql,
 } from "./row-arguments.ts";
 import { RowCompiler } from "./row-compiler.ts";
-import { compileRowsWrite, compileRowWrite, type RowWrite, readsOtherRows } from "./row-write.ts";
+import { compileRowsWrite, compileRowWrite, type RowWrite } from "./row-write.ts";
 import {
   type Field,
   isCount,
@@ -73,9 +73,6 @@ import { textLiteral } from "./spell-value.ts";
 /** A statement would build larger responses in the memory of Postgres. Grafast reads them level by level, and ends when one is too large. */
 const MAX_ROWS = 10_000_000;
 
-/** Fields of the same rows, which other statements could read: they fail together, and those within them only where there are rows. */
-export type SeparateFields = { readonly fields: readonly FieldNode[]; within(): readonly SeparateFields[] };
-
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
 
 /** Writes the SQL of an operation, in steps since large operations take tens of milliseconds. Throws NotCompiled for a field that it does not know. */
@@ -86,8 +83,6 @@ export class OperationCompiler extends RowCompiler {
   failureText: string | null = null;
   /** The row that a generated mutation writes. */
   write: RowWrite | null = null;
-  /** The selected fields of the operation's field that may fail by themselves. */
-  separateFields: readonly SeparateFields[] = [];
   /** True if the statement, or the one before, calls a function that may write. */
   callsFunction = false;
   /** True if the mutation creates a user. */
@@ -105,55 +100,7 @@ export class OperationCompiler extends RowCompiler {
       if (field) fields.push({ key, nodes, type: field.type });
       else fields.push({ key, nodes, type: GraphQLString, constant: type.name });
     }
-    return this.objectOfFields(type, selected, (field, nodes) => {
-      this.separateFields = this.#separateFieldsOf(field, nodes);
-      return this.#fieldText(type, field, nodes, null);
-    });
-  }
-
-  #separateFieldsOf(field: Field, nodes: readonly FieldNode[]): SeparateFields[] {
-    const type = getNamedType(field.type);
-    if (!isObjectType(type) || sourceOf(field)?.kind !== "rows") return [];
-    const selections = selectionsOf(nodes);
-    if (this.selections.hasOnly(type, selections, isCount)) return [];
-    return this.#separateWithin(type, selections, isOfAllRows);
-  }
-
-  #separateWithin(
-    type: GraphQLObjectType,
-    selections: readonly SelectionSetNode[],
-    isSeparate: (source: FieldSource) => boolean,
-  ): SeparateFields[] {
-    const groups = new Map<unknown, FieldNode[]>();
-    for (const [node] of this.selections.fieldsOf(type, selections).values()) {
-      const own = type.getFields()[node!.name.value];
-      const source = own && sourceOf(own);
-      // The statement that reads rows calls the functions of their values.
-      if (!source || !isSeparate(source) || isValueCall(source)) continue;
-      const rows = source.kind === "related row" ? source.path.at(-1) : node;
-      groups.set(rows, [...(groups.get(rows) ?? []), node!]);
-    }
-    return [...groups.values()].map((fields) => ({
-      fields,
-      within: () => fields.flatMap((node) => this.#separateBelow(type.getFields()[node.name.value]!, node)),
-    }));
-  }
-
-  /** Those of the rows that a separate field reads, which a page has in its edges. */
-  #separateBelow(field: Field, node: FieldNode): SeparateFields[] {
-    const type = getNamedType(field.type);
-    if (!isObjectType(type)) return [];
-    const selections = selectionsOf([node]);
-    const parts = [...this.selections.fieldsOf(type, selections).values()].flatMap(([part]) => {
-      const own = type.getFields()[part!.name.value];
-      return own && sourceOf(own)?.kind === "page" ? this.#separateBelow(own, part!) : [];
-    });
-    const isSeparate = (source: FieldSource) => readsOtherRows(source) || isOfAllRows(source);
-    return [...this.#separateWithin(type, selections, isSeparate), ...parts];
-  }
-
-  #isSeparate(node: FieldNode): boolean {
-    return this.separateFields.some(({ fields }) => fields.includes(node));
+    return this.objectOfFields(type, selected, (field, nodes) => this.field(type, field, nodes, null));
   }
 
   protected override *field(
@@ -162,21 +109,6 @@ export class OperationCompiler extends RowCompiler {
     nodes: readonly FieldNode[],
     row: SQL | null,
   ): Stepwise<SQL> {
-    const completion = this.completion;
-    const leftOut = completion?.errorOf(nodes[0]!);
-    if (leftOut) return leftOut;
-    if (!completion || !this.#isSeparate(nodes[0]!)) return yield* this.#fieldText(parent, field, nodes, row);
-    try {
-      const text = yield* this.#fieldText(parent, field, nodes, row);
-      completion.checkValues(text);
-      return text;
-    } catch (error) {
-      if (error instanceof NotCompiled || !(error instanceof Error)) throw error;
-      return completion.failure(error);
-    }
-  }
-
-  *#fieldText(parent: GraphQLObjectType, field: Field, nodes: readonly FieldNode[], row: SQL | null): Stepwise<SQL> {
     const source = sourceOf(field);
     if (!source) throw new NotCompiled("field", `${parent.name}.${field.name}`);
     switch (source.kind) {
@@ -286,7 +218,6 @@ export class OperationCompiler extends RowCompiler {
     if (sql.isSQL(range)) return range;
     const query: RowsSelect = { ...rows, ...range };
     const item = yield* this.#eachOf(query.limit, () => this.tableItem(table, itemTypeOf(field.type), nodes, row));
-    if (query.limit === 0 && this.#isSeparate(node)) return textLiteral("[]");
     return jsonArrayOf(query, this.orNull(item, itemTypeOf(field.type)));
   }
 
@@ -355,8 +286,6 @@ export class OperationCompiler extends RowCompiler {
       hasCursor || (size > 0 && (page.isOrderRequested || !this.selections.hasOnly(type, selections, isCount)));
     let countsRead = false;
     const object = yield* this.objectOf(type, selections, function* (field, nodes) {
-      const leftOut = this.completion?.errorOf(nodes[0]!);
-      if (leftOut) return leftOut;
       const source = sourceOf(field);
       if (source?.kind === "aggregates") return yield* this.#aggregates(page, source, field, nodes);
       switch (partOf(type, field)) {
@@ -553,15 +482,6 @@ export class OperationCompiler extends RowCompiler {
     const item = sql`case when ${presence(resource, row)} then ${fields} end`;
     return jsonArrayOf(query, this.orNull(item, type));
   }
-}
-
-function isValueCall(source: FieldSource): boolean {
-  return source.kind === "call" && source.resource.isUnique && !source.resource.codec.attributes;
-}
-
-/** True for a field of a connection that is about more rows than those of the page. */
-function isOfAllRows(source: FieldSource): boolean {
-  return source.kind === "aggregates" || (source.kind === "page" && source.part === "totalCount");
 }
 
 function columnValue({ column, via }: Source<"column">, row: SQL): SQL {

@@ -184,7 +184,7 @@ function neededOf({ type, fields }: ReturnType<RowWriteOptions["selected"]>): Ne
 }
 
 /** True for a field of a row whose value is not part of it. */
-export function readsOtherRows(source: FieldSource): boolean {
+function readsOtherRows(source: FieldSource): boolean {
   return source.kind === "call" || relationOf(source) !== null || (source.kind === "column" && isRowColumn(source));
 }
 
