@@ -53,20 +53,10 @@ export function* plan(
     requestInfo,
     context: contextOf(requestInfo, kind),
     isLong,
-    countSignUp: limitCreatedUsers && countOnce(() => limitCreatedUsers(caller, requestInfo.address)),
+    countSignUp: limitCreatedUsers && (() => limitCreatedUsers(caller, requestInfo.address)),
     event: null,
     live: liveDocument && { document: liveDocument, parameters },
     planRefusal: isAnonymous ? refusalToPlan(checked.plannedFields, anonymous.maxPlannedFields) : null,
-  };
-}
-
-/** A field that runs again is the same sign-up. */
-function countOnce(count: () => Promise<void>): (key: string) => Promise<void> {
-  const counted = new Map<string, Promise<void>>();
-  return (key) => {
-    const counting = counted.get(key) ?? count();
-    counted.set(key, counting);
-    return counting;
   };
 }
 

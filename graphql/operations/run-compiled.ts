@@ -31,8 +31,8 @@ export type CompiledRunOptions = {
   readonly writeRows: WriteRows;
   /** True if no step runs after one that has failed. */
   readonly stopsAtError: boolean;
-  /** Counts a user that the mutation's field of this key creates; null if callers may create any number. */
-  readonly countSignUp: ((key: string) => Promise<void>) | null;
+  /** Counts a user that a mutation creates; null if callers may create any number. */
+  readonly countSignUp: (() => Promise<void>) | null;
   /** Null: the fields of a step may run by themselves. Otherwise, why they may not. */
   readonly planRefusal: GraphQLError | null;
 };
@@ -110,7 +110,7 @@ export async function readStep(
   { step, statement, before, rows: written }: BoundStep<Omit<CompiledStep, "document">>,
   { database, context, signal, budget, admit, writeRows, countSignUp }: CompiledRunOptions,
 ): Promise<string | Buffer> {
-  if (step.countsSignUp) await countSignUp?.(step.rootFields.find(({ constant }) => constant === undefined)!.key);
+  if (step.countsSignUp) await countSignUp?.();
   const runOptions = { readOnly: step.readOnly, before, signal, budget, largeValues: "buffer" } as const;
   const { rows } = await (written
     ? writeRows(written, statement, { signal, budget })
@@ -124,12 +124,12 @@ export async function readStep(
   return data;
 }
 
-export function exceedsLimit(error: unknown): boolean {
+function exceedsLimit(error: unknown): boolean {
   return isQueryCanceled(error) || isResponseTooLarge(error);
 }
 
 /** A mutation that may have been committed is not repeated, and neither is a query that would only take as long again. */
-export function mayBeRepeated(error: unknown, step: Omit<CompiledStep, "document">): boolean {
+function mayBeRepeated(error: unknown, step: CompiledStep): boolean {
   const { readOnly, rootFields } = step;
   // With a statement for each field, only some of several exceed a limit.
   if (exceedsLimit(error)) return readOnly && rootFields.filter(({ constant }) => constant === undefined).length > 1;

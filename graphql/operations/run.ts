@@ -82,11 +82,13 @@ async function runBound(
   const { memory, requestInfo, isOneTransaction } = planned;
   try {
     const options = compiledRunOptions(dependencies, planned);
-    const result = await runCompiled(bound, options, async ({ document }, reason) => {
+    const result = await runCompiled(bound, options, async ({ document, countsSignUp }, reason) => {
       if (isOneTransaction) throw reason;
       noteNotCompiled(dependencies.compilation, requestInfo.requestId, reason);
       memory.endExecution();
-      return resultOf(await runUnbound(dependencies, { ...planned, args: { ...planned.args, document } }));
+      // A step that runs again is the same sign-up.
+      const countSignUp = countsSignUp ? null : planned.countSignUp;
+      return resultOf(await runUnbound(dependencies, { ...planned, countSignUp, args: { ...planned.args, document } }));
     });
     return { kind: "result", result };
   } finally {
@@ -130,8 +132,8 @@ export function compiledRunOptions(
 const plannedDocuments = new WeakSet<object>();
 
 async function runByGrafast(
-  { database, makeWriteRows, limitCreatedUsers }: RunDependencies,
-  { served, args, kind, isOneTransaction, memory, requestInfo, context, isLong }: PlannedOperation,
+  { database, makeWriteRows }: RunDependencies,
+  { served, args, kind, isOneTransaction, memory, requestInfo, context, isLong, countSignUp }: PlannedOperation,
 ): Promise<OperationOutcome> {
   if (isLong && !plannedDocuments.has(args.document)) {
     await waitForLargeWorkSlot(callerKey(requestInfo.authentication.caller.claims, requestInfo.address));
@@ -147,8 +149,6 @@ async function runByGrafast(
     ...(signal && { signal }),
   });
   const { resolvedPreset } = served;
-  const countSignUp =
-    limitCreatedUsers && (() => limitCreatedUsers(requestInfo.authentication.caller, requestInfo.address));
   // No middleware: PostGraphile's would only set the context values that are set here.
   const contextValue = { pgSettings: null, withPgClient, countSignUp };
   const executionArgs = { ...args, resolvedPreset, middleware: null, contextValue };
