@@ -225,8 +225,9 @@ describeInBrowser("applications for Supabase, in a browser", () => {
     const read = () => inPage("return (await client.from('lengths').select()).data");
     await until(async () => ((await read()) as unknown[]).length > 0);
     expect(await read()).toEqual([{ word: "tangerine", length: 9 }]);
-    const lines = (await service.operations.functionLines()).map(({ text }) => text);
-    expect(lines).toContain("worked 1 cron");
+    // A line that a function writes arrives after what the function has done.
+    const lines = async () => (await service.operations.functionLines()).map(({ text }) => text);
+    await expect.poll(lines).toContain("worked 1 cron");
   });
 
   test("after the sign-out, the server knows nobody", async () => {
