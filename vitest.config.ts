@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import CoverageReporter from "./test/coverage-reporter.ts";
 import DurationsReporter from "./test/durations-reporter.ts";
 import LongestFirst from "./test/longest-first.ts";
 import { type TestGroup, testFiles } from "./test/test-groups.ts";
@@ -16,10 +17,19 @@ export default defineConfig({
     reporters: [
       "default",
       new DurationsReporter({ group }),
+      new CoverageReporter(),
       ...(process.env.TEST_RESULTS
         ? [["json", { outputFile: process.env.TEST_RESULTS }] as ["json", { outputFile: string }]]
         : []),
     ],
+    coverage: {
+      provider: "v8",
+      include: [
+        "{accounts,catalog,cluster,config,graphql,http,jobs,live,migrate,operations,planner,plugins,postgres,realtime,rest-gateway,runtime,service}/**/*.ts",
+      ],
+      reporter: [],
+      reportOnFailure: true,
+    },
     // Half of the time of a test is waiting, for Postgres or for another process: two of them keep a core busy.
     maxWorkers: 2 * availableParallelism(),
     // No module of ours keeps anything that a file could leave to the next one, and to load them all takes longer than most
