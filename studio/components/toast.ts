@@ -13,7 +13,9 @@ export type Toast = {
 type ShownToast = Toast & { readonly id: number };
 
 const MAX_TOASTS = 4;
-const SHOWN_MS = 6000;
+const SHOWN_MS = 6_000;
+/** Whoever reads slowly or uses a keyboard needs the time to reach the button. */
+const SHOWN_WITH_ACTION_MS = 20_000;
 
 const toasts = makeStore<readonly ShownToast[]>([]);
 let lastId = 0;
@@ -22,7 +24,7 @@ let lastId = 0;
 export function showToast(toast: Toast): void {
   const id = ++lastId;
   toasts.set([...toasts.get(), { ...toast, id }].slice(-MAX_TOASTS));
-  if (toast.kind !== "error") setTimeout(() => closeToast(id), SHOWN_MS);
+  if (toast.kind !== "error") setTimeout(() => closeToast(id), toast.action ? SHOWN_WITH_ACTION_MS : SHOWN_MS);
 }
 
 function closeToast(id: number): void {
