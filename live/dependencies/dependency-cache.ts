@@ -1,6 +1,7 @@
 import type { AsOwner } from "#postgres/database";
 import type { Statement, StatementContext } from "#postgres/statement";
 import { unavailable } from "#runtime";
+import type { DefinitionChanges } from "./definition-changes.ts";
 import { type QueryDependencies, readQueryDependencies } from "./query-dependencies.ts";
 
 const MAX_STATEMENTS = 2_000;
@@ -8,19 +9,32 @@ const MAX_STATEMENTS = 2_000;
 /** A statement of a query, as its caller runs it. */
 export type CallerStatement = { readonly statement: Statement; readonly context: StatementContext };
 
-/** The dependencies of statements, read once for each statement and role until a definition changes. */
+/** `dependencies`: null while they are being read. */
+type CachedRead = {
+  readonly text: string;
+  readonly read: Promise<QueryDependencies>;
+  dependencies: QueryDependencies | null;
+};
+
+/** The dependencies of statements, read once for each statement and role until a definition changes that they name. */
 export class DependencyCache {
   readonly #asOwner: AsOwner;
   readonly #publication: string;
-  #known = new Map<string, Promise<QueryDependencies>>();
+  readonly #known = new Map<string, CachedRead>();
 
   constructor(asOwner: AsOwner, publication: string) {
     this.#asOwner = asOwner;
     this.#publication = publication;
   }
 
-  forget(): void {
-    this.#known = new Map();
+  /** Also forgets what is being read, which may be from before the changes. */
+  forgetChanged(changes: DefinitionChanges): void {
+    for (const [key, { dependencies }] of this.#known)
+      if (!dependencies || changes.affect(dependencies)) this.#known.delete(key);
+  }
+
+  forgetStatements(texts: ReadonlySet<string>): void {
+    for (const [key, { text }] of this.#known) if (texts.has(text)) this.#known.delete(key);
   }
 
   async of(statements: readonly CallerStatement[]): Promise<QueryDependencies> {
@@ -30,18 +44,26 @@ export class DependencyCache {
   }
 
   #ofStatement({ statement, context }: CallerStatement): Promise<QueryDependencies> {
+    const { text } = statement;
     const searchPath = context.settings.findLast(([name]) => name === "search_path")?.[1] ?? "";
-    const key = JSON.stringify([context.role, searchPath, statement.text]);
-    const found = this.#known.get(key);
-    if (found) return found;
-    const known = this.#known;
-    const toRead = { text: statement.text, role: context.role, searchPath };
+    const key = JSON.stringify([context.role, searchPath, text]);
+    const known = this.#known.get(key);
+    if (known) return known.read;
+    const toRead = { text, role: context.role, searchPath };
     const read = readQueryDependencies(this.#asOwner, toRead, this.#publication).catch((error: unknown) => {
       throw unavailable("The dependencies of the query could not be read: try again.", error);
     });
-    if (known.size >= MAX_STATEMENTS) known.delete(known.keys().next().value!);
-    known.set(key, read);
-    read.catch(() => known.delete(key));
+    if (this.#known.size >= MAX_STATEMENTS) this.#known.delete(this.#known.keys().next().value!);
+    const cached: CachedRead = { text, read, dependencies: null };
+    this.#known.set(key, cached);
+    read.then(
+      (dependencies) => {
+        cached.dependencies = dependencies;
+      },
+      () => {
+        if (this.#known.get(key) === cached) this.#known.delete(key);
+      },
+    );
     return read;
   }
 }
@@ -60,6 +82,7 @@ function combine(all: readonly QueryDependencies[]): QueryDependencies {
       relations: all.flatMap(({ deciding }) => deciding.relations),
       functions: all.flatMap(({ deciding }) => deciding.functions),
     },
+    texts: all.flatMap(({ texts }) => texts),
     // Each of several statements has its own fingerprint, which no single query compares.
     fingerprint: "",
     rowFilters: [],

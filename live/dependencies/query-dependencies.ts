@@ -27,6 +27,8 @@ export type QueryDependencies = {
   readonly obstacles: readonly string[];
   /** The oids of the objects that decide which rows a caller sees. */
   readonly deciding: DecidingObjects;
+  /** The statement and the bodies of functions, as far as names in them are looked up anew with each run. */
+  readonly texts: readonly string[];
   readonly fingerprint: string;
   /** The conditions that the rows of some relations must meet to change the result at all. */
   readonly rowFilters: readonly RowFilter[];
@@ -325,7 +327,7 @@ async function readInTransaction(
 ): Promise<QueryDependencies> {
   await client.query("select pg_catalog.set_config('search_path', $1, true)", [searchPath]);
   const types = await readParameterTypes(client, text);
-  if (types.length > MAX_PARAMETERS) return notLive(`it has more than ${MAX_PARAMETERS} values`);
+  if (types.length > MAX_PARAMETERS) return notLive(text, `it has more than ${MAX_PARAMETERS} values`);
   await client.query(`create procedure ${PROCEDURE}(${types.join(", ")}) language sql begin atomic ${text}; end`);
   const { rows: made } = await client.query<{ oid: number }>(
     "select oid from pg_catalog.pg_proc where proname = 'live_query' and pronamespace = pg_catalog.pg_my_temp_schema()",
@@ -346,7 +348,11 @@ async function readInTransaction(
     dependency.kind === "relation" ? { ...dependency, isDistributed: distributed.has(dependency.oid) } : dependency,
   );
   const summary = summarize(objects, bodies, published[0]?.all_events === true);
-  return { ...summary, fingerprint: await fetchFingerprint(client, summary.deciding) };
+  return {
+    ...summary,
+    texts: [text, ...summary.texts],
+    fingerprint: await fetchFingerprint(client, summary.deciding),
+  };
 }
 
 type SearchedRoutine = { readonly oid: number; readonly path: string };
@@ -407,7 +413,7 @@ async function readParameterTypes(client: pg.ClientBase, text: string): Promise<
   }
 }
 
-function notLive(reason: string): QueryDependencies {
+function notLive(text: string, reason: string): QueryDependencies {
   const deciding = { relations: [], functions: [] };
   return {
     relations: [],
@@ -415,6 +421,7 @@ function notLive(reason: string): QueryDependencies {
     readsRequest: true,
     obstacles: [reason],
     deciding,
+    texts: [text],
     fingerprint: "",
     rowFilters: [],
   };
@@ -461,6 +468,7 @@ function summarize(
       relations: relations.map(({ oid }) => oid),
       functions: functions.filter(({ isStatement }) => !isStatement).map(({ oid }) => oid),
     },
+    texts: functions.flatMap(({ source }) => source ?? []),
     rowFilters: findRowFilters({
       trees,
       relations: tables,

@@ -19,8 +19,10 @@ const SCHEMA_CHANGED_PREFIX = "schema";
 type MarkEvents = {
   /** There are results to take. */
   onMarked(): void;
-  /** Definitions have changed. Null: perhaps, or changes were missed, at an unknown position. */
-  onOutdated(transaction: CommittedTransaction | null): void;
+  /** The transaction has changed definitions. */
+  onDefinitionsChanged(transaction: CommittedTransaction): void;
+  /** Definitions may have changed at an unknown position, or changes were missed. */
+  onUncertain(): void;
 };
 
 /** Finds the results that a commit affects. They are marked until the commit is visible: groups can have thousands, which only then are listed. */
@@ -120,7 +122,9 @@ export class ChangeMarks implements ChangeFollower {
   }
 
   message({ prefix, transaction }: LogicalMessage): void {
-    if (prefix === SCHEMA_CHANGED_PREFIX) this.#events.onOutdated(transaction);
+    if (prefix !== SCHEMA_CHANGED_PREFIX) return;
+    if (transaction) this.#events.onDefinitionsChanged(transaction);
+    else this.#events.onUncertain();
   }
 
   /** Changes were missed, or perhaps lost with a server. */
@@ -128,7 +132,7 @@ export class ChangeMarks implements ChangeFollower {
     this.#marked.forgetChanges();
     this.#taken.forgetChanges();
     this.decided.clear();
-    this.#events.onOutdated(null);
+    this.#events.onUncertain();
   }
 
   rewind(): boolean {

@@ -1,4 +1,5 @@
 import type { Logger } from "#runtime/log";
+import { ALL_CHANGED, type DefinitionChanges, type DefinitionWatch } from "../dependencies/definition-changes.ts";
 import type { DependencyCache } from "../dependencies/dependency-cache.ts";
 import type { AffectedResults } from "../matching/affected-results.ts";
 import type { CommittedTransaction } from "../stream/changes.ts";
@@ -12,17 +13,21 @@ type DeliveryOptions = {
   readonly marks: ChangeMarks;
   readonly results: SharedResults;
   readonly visibility: CommitVisibility;
-  readonly dependencies: DependencyCache;
+  readonly dependencies: Pick<DependencyCache, "forgetChanged">;
+  readonly definitions: Pick<DefinitionWatch, "readChanges">;
   /** Resolves when queries are compiled for the present definitions. */
   reloadDefinitions(): Promise<void>;
   readonly log: Pick<Logger, "warn">;
 };
 
+/** A change of definitions that was reported. `areLoaded`: true if queries are compiled for them. */
+type ReportedChange = { readonly xids: Set<number>; areLoaded: boolean };
+
 /** Gives commits of the stream to the results that they affect, when they are visible. */
 export class CommitDelivery {
   readonly #options: DeliveryOptions;
-  /** Transactions that have changed definitions; null if the definitions are as they were loaded. */
-  #definitionXids: Set<number> | null = null;
+  /** Null if the definitions are as they were read. */
+  #reported: ReportedChange | null = null;
   #isDelivering = false;
   #isStopped = false;
 
@@ -39,30 +44,48 @@ export class CommitDelivery {
     this.#isStopped = true;
   }
 
-  /** Call when the stream has a change of definitions. Null: perhaps it has missed one. */
-  outdate(transaction: CommittedTransaction | null): void {
-    this.#definitionXids ??= new Set();
-    if (transaction) this.#definitionXids.add(transaction.xid);
-    this.outdateAll();
+  /** Call when the stream has a change of definitions. Later commits are delivered when it is known which results it affects. */
+  review({ xid }: CommittedTransaction): void {
+    this.#report().xids.add(xid);
     this.start();
   }
 
+  /** Call when definitions are found changed, and queries are compiled for them, but the stream may not have reported it. */
+  reviewLoaded(): void {
+    this.#report(true);
+    this.start();
+  }
+
+  /** Call when the stream may have missed a change of definitions, or a transaction that came late may have made one. */
   outdateAll(): void {
+    this.#report();
+    this.#outdate(ALL_CHANGED);
+    this.start();
+  }
+
+  #report(areLoaded = false): ReportedChange {
+    this.#reported ??= { xids: new Set(), areLoaded: true };
+    if (!areLoaded) this.#reported.areLoaded = false;
+    return this.#reported;
+  }
+
+  #outdate(changes: DefinitionChanges): void {
     const { dependencies, marks, results } = this.#options;
-    dependencies.forget();
+    dependencies.forgetChanged(changes);
+    // It is not known what they depend on.
     marks.openings.outdate();
-    for (const result of results.list()) void result.handle("outdated");
+    for (const result of results.list()) if (changes.affect(result.dependencies)) void result.handle("outdated");
   }
 
   async #deliverAll(): Promise<void> {
     const { marks, visibility } = this.#options;
     this.#isDelivering = true;
     for (let marked = marks.take(); !this.#isStopped; marked = marks.take()) {
-      const definitionXids = this.#definitionXids;
-      if (marked.isEmpty && !definitionXids && !marks.decided.areMany) break;
-      this.#definitionXids = null;
-      await visibility.awaitVisible(marked.xids.union(definitionXids ?? new Set()));
-      if (definitionXids) await this.#reloadDefinitions();
+      const reported = this.#reported;
+      if (marked.isEmpty && !reported && !marks.decided.areMany) break;
+      this.#reported = null;
+      await visibility.awaitVisible(marked.xids.union(reported?.xids ?? new Set()));
+      if (reported) await this.#reviewDefinitions(reported);
       await this.#deliver(marked);
     }
     this.#isDelivering = false;
@@ -78,9 +101,9 @@ export class CommitDelivery {
     });
   }
 
-  async #reloadDefinitions(): Promise<void> {
-    // Data that was read since the stream had the change may be from before the change was visible.
-    this.outdateAll();
+  async #reviewDefinitions({ areLoaded }: ReportedChange): Promise<void> {
+    this.#outdate(await this.#options.definitions.readChanges());
+    if (areLoaded) return;
     try {
       await this.#options.reloadDefinitions();
     } catch (error) {

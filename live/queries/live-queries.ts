@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AsOwner, Database, Lsn } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
+import { DefinitionWatch } from "../dependencies/definition-changes.ts";
 import { DependencyCache } from "../dependencies/dependency-cache.ts";
 import type { ChangeSubscription, ReplicationStream } from "../stream/changes.ts";
 import { ChangeMarks } from "./change-marks.ts";
@@ -54,6 +55,7 @@ type LiveStatistics = {
  */
 export class LiveQueries {
   readonly #changes: ReplicationStream;
+  readonly #definitions: DefinitionWatch;
   readonly #dependencies: DependencyCache;
   readonly #transactions: RunningTransactions;
   readonly #marks: ChangeMarks;
@@ -71,15 +73,18 @@ export class LiveQueries {
   constructor(options: LiveQueriesOptions) {
     const { asOwner, changes, database, publication, reloadDefinitions, log } = options;
     const results = this.#results;
+    const definitions = new DefinitionWatch(asOwner);
     const dependencies = new DependencyCache(asOwner, publication);
     const transactions = new RunningTransactions(asOwner);
     this.#changes = changes;
+    this.#definitions = definitions;
     this.#dependencies = dependencies;
     this.#transactions = transactions;
     this.#reruns = new RerunQueue(() => database.countStatements());
     const marks = new ChangeMarks({
       onMarked: () => this.#delivery.start(),
-      onOutdated: (transaction) => this.#delivery.outdate(transaction),
+      onDefinitionsChanged: (transaction) => this.#delivery.review(transaction),
+      onUncertain: () => this.#delivery.outdateAll(),
     });
     this.#marks = marks;
     const visibility = new CommitVisibility({
@@ -87,9 +92,17 @@ export class LiveQueries {
       streamTimeline: () => changes.state().history?.timeline ?? null,
       decided: marks.decided,
       transactions,
-      onLate: () => this.#delivery.outdate(null),
+      onLate: () => this.#delivery.outdateAll(),
     });
-    this.#delivery = new CommitDelivery({ marks, results, visibility, dependencies, reloadDefinitions, log });
+    this.#delivery = new CommitDelivery({
+      marks,
+      results,
+      visibility,
+      definitions,
+      dependencies,
+      reloadDefinitions,
+      log,
+    });
     this.#opener = new QueryOpener({
       database,
       transactions,
@@ -136,9 +149,9 @@ export class LiveQueries {
     }
   }
 
-  /** Call when definitions are found changed and the stream may not have reported it. */
-  reviewAll(): void {
-    this.#delivery.outdateAll();
+  /** Call when definitions are found changed, and loaded, and the stream may not have reported it. */
+  reviewDefinitions(): void {
+    this.#delivery.reviewLoaded();
   }
 
   /** Ends all queries; their clients connect again, to this service or another one. */
@@ -168,6 +181,7 @@ export class LiveQueries {
   async #attach(subscriber: LiveSubscriber, time: "first" | "again"): Promise<void> {
     const { source } = subscriber;
     await this.#openStream();
+    await this.#definitions.begin();
     const open = () => this.#opener.open(source);
     const opened = await (time === "first" ? open() : this.#reruns.run(source.quotaKey, open));
     const { first, milliseconds, snapshot, opening } = opened;

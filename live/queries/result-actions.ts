@@ -17,7 +17,7 @@ type ActionsOptions = {
   readonly results: Pick<SharedResults, "recount" | "remove">;
   readonly reruns: Pick<RerunQueue, "run">;
   readonly visibility: Pick<CommitVisibility, "awaitVisible">;
-  readonly dependencies: Pick<DependencyCache, "forget">;
+  readonly dependencies: Pick<DependencyCache, "forgetStatements">;
   readonly log: Pick<Logger, "warn">;
   /** Resolves when a query that has failed may run again. */
   pause(): Promise<void>;
@@ -69,7 +69,7 @@ export function makeResultActions(options: ActionsOptions): ResultActions<LiveQu
       options.onForgotten();
     },
     regroup: (result) => {
-      dependencies.forget();
+      dependencies.forgetStatements(result.statements);
       const xids = result.takeAllXids();
       for (const reader of result.takeReaders()) reader.changeResult(() => options.reopen(reader, xids));
     },

@@ -44,7 +44,7 @@ export async function openStreamingInterfaces(
   const live = new LiveQueries({ asOwner, database, changes, publication, reloadDefinitions, log });
   opened.defer(() => live.endAll());
   // The stream lacks some changes of permissions: members of roles, and all of them if there are no event triggers.
-  opened.defer(catalog.onDifference(() => live.reviewAll()));
+  opened.defer(catalog.onDifference(() => live.reviewDefinitions()));
   const shapes = openShapes(live, config, { supervisor, log });
   opened.defer(() => shapes.close());
 

@@ -24,7 +24,11 @@ const transactionOf = (xid: number): CommittedTransaction => ({
 
 class Stream {
   marked = 0;
-  readonly marks = new ChangeMarks({ onMarked: () => this.marked++, onOutdated: () => {} });
+  readonly marks = new ChangeMarks({
+    onMarked: () => this.marked++,
+    onDefinitionsChanged: () => {},
+    onUncertain: () => {},
+  });
 
   transaction(xid: number, ...changes: RowChange[]): void {
     this.marks.begin();

@@ -115,3 +115,37 @@ test("a result is read anew while definitions change again and again", async () 
   await changing;
   live.endAll();
 });
+
+test("a change of definitions leaves results alone that do not name what it changes", async () => {
+  await showNotes("old_notes");
+  const { changes, record, live } = openLiveQueries();
+  await changes.follow(record).from;
+  let runs = 0;
+  const subscription = await live.open(
+    sourceOf(() => {
+      runs++;
+      return Promise.resolve();
+    }),
+  );
+  const change = async (definitions: string) => {
+    const { length } = record.messages;
+    await followed.owner.query(
+      `begin; ${definitions}; select pg_catalog.pg_logical_emit_message(true, 'schema', ''); commit`,
+    );
+    await until(() => record.messages.length > length);
+  };
+  const nextResult = async () => {
+    const event = await subscription.next(60_000);
+    return event && event !== "idle" ? JSON.parse(event.result) : event;
+  };
+  expect(await nextResult()).toEqual(["old"]);
+  await change("create table public.unrelated (id int); alter table public.new_notes add column length int");
+  live.reviewDefinitions();
+  await followed.owner.query("insert into public.old_notes values (2, 'older')");
+  expect(await nextResult()).toEqual(["old", "older"]);
+  expect(runs).toBe(2);
+  await change("create or replace view public.shown as select name from public.new_notes");
+  expect(await nextResult()).toEqual(["newer"]);
+  expect(live.statistics().runs).toBe(1);
+  live.endAll();
+});

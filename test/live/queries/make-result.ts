@@ -24,6 +24,7 @@ export function makeResult(
     readsRequest: false,
     obstacles: [],
     deciding: { relations: [], functions: [] },
+    texts: [],
     fingerprint: "",
     rowFilters: [],
   };

@@ -40,7 +40,7 @@ class World {
     results: this.results,
     reruns: { run: (_caller, work) => new Promise((resolve) => this.turns.push(() => work().then(resolve))) },
     visibility: { awaitVisible: () => new Promise((resolve) => this.waits.push(resolve)) },
-    dependencies: { forget: () => {} },
+    dependencies: { forgetStatements: () => {} },
     log: { warn: () => {} },
     pause: () => new Promise((resolve) => this.pauses.push(resolve)),
     onRun: () => {},
