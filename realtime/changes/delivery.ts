@@ -5,6 +5,7 @@ import { encodeMessage } from "../protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "../protocol/outbox.ts";
 import { type ChangeAudience, type GroupMember, type SubscriberGroup, splitByClaims } from "./audience.ts";
 import type { Binding } from "./binding.ts";
+import { BindingIndex } from "./binding-index.ts";
 import { ChangePayload, type DeliveredChange, type VisibleColumns } from "./change-payload.ts";
 import type { FilterEvaluator, FilterRequest, FilterResult } from "./filter-evaluation.ts";
 import type { CellText } from "./row-filter.ts";
@@ -66,9 +67,10 @@ export class ChangeDelivery {
   /** Checks which changes each group can see. A group that cannot be checked receives a gap. */
   async check(checkVisibility: CheckRowVisibility): Promise<void> {
     const { table, groups } = this.#audience;
+    const changesOfGroups = this.#findChanges();
     const checkOne = async (group: SubscriberGroup): Promise<void> => {
       try {
-        const check = this.#checkOf(group);
+        const check = this.#checkOf(group, changesOfGroups.get(group) ?? this.#changesOf(group));
         const visible = check.versions.length > 0 ? await checkVisibility(group, table, check.versions) : [];
         this.#checkedGroups.set(group, { ...check, visible });
       } catch (error) {
@@ -149,8 +151,22 @@ export class ChangeDelivery {
     return { payload, frames: new Map() };
   }
 
-  #checkOf(group: SubscriberGroup): RowCheck {
-    const changes = this.#changes.filter((pending) => group.members.some((member) => this.#mayMatch(member, pending)));
+  /** The changes that each group may match, as far as can be decided without Postgres. */
+  #findChanges(): ReadonlyMap<SubscriberGroup, readonly PendingChange[]> {
+    const index = new BindingIndex(this.#audience);
+    const found = new Map<SubscriberGroup, PendingChange[]>(this.#audience.groups.map((group) => [group, []]));
+    for (const pending of this.#changes)
+      for (const group of index.groupsOf(pending.change, (binding) => this.#mayMatch(binding, pending)))
+        found.get(group)!.push(pending);
+    return found;
+  }
+
+  #changesOf({ members }: SubscriberGroup): readonly PendingChange[] {
+    const bindings = members.flatMap((member) => member.bindings);
+    return this.#changes.filter((pending) => bindings.some((binding) => this.#mayMatch(binding, pending)));
+  }
+
+  #checkOf(group: SubscriberGroup, changes: readonly PendingChange[]): RowCheck {
     const checksParts = group.visibility === "all";
     if (changes.length < this.#changes.length) return this.#makeCheck(changes, checksParts);
     const check = this.#sharedChecks.get(checksParts) ?? this.#makeCheck(changes, checksParts);
@@ -176,15 +192,12 @@ export class ChangeDelivery {
     return { versions, positions: new Map(positions) };
   }
 
-  /** True if the change may match a binding, as far as can be decided without Postgres. */
-  #mayMatch({ bindings }: GroupMember, pending: PendingChange): boolean {
+  #mayMatch({ event, filters }: Binding, pending: PendingChange): boolean {
     const { change } = pending;
+    const matchesKind = event === "*" || event === change.kind || (event === "DELETE" && change.kind === "UPDATE");
+    if (!matchesKind) return false;
     const rows = [change.new, this.#oldRows.get(pending)!].filter((row) => row !== null);
-    const versions = rows.map((row) => this.#versionOf(row, change));
-    return bindings.some(({ event, filters }) => {
-      const matchesKind = event === "*" || event === change.kind || (event === "DELETE" && change.kind === "UPDATE");
-      return matchesKind && versions.some((version) => filters.every((filter) => mayMatch(filter, version)));
-    });
+    return rows.some((row) => filters.every((filter) => mayMatch(filter, this.#versionOf(row, change))));
   }
 
   #visibleChange(pending: PendingChange, { positions, visible }: CheckedRows): VisibleChange | null {

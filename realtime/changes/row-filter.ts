@@ -1,4 +1,5 @@
 import type { CatalogColumn, DataType } from "#catalog";
+import type { ColumnBounds } from "#live/matching";
 import { quotedName } from "#postgres/client";
 
 const SQL_OPERATORS = {
@@ -47,6 +48,8 @@ export type RowFilter = {
   readonly type: DataType;
   /** The comparisons that Postgres must evaluate for each row; empty if the condition is evaluated here. */
   readonly comparisons: readonly PostgresComparison[];
+  /** The values that a cell must have to match; null if they are not known. */
+  readonly bounds: ColumnBounds | null;
   matches(cell: CellText, results: ComparisonResults): boolean;
 };
 
@@ -71,8 +74,23 @@ export function makeRowFilter(
     column,
     type,
     comparisons,
+    bounds: comparisons.length === 0 ? boundsOf(condition, canonical, type) : null,
     matches: (cell, results) => cell !== undefined && isTrue(cell, results) === wanted,
   };
+}
+
+function boundsOf(
+  { column, negated, operator }: FilterCondition,
+  canonical: readonly (string | null)[],
+  { name }: DataType,
+): ColumnBounds | null {
+  const values = canonical.filter((value) => value !== null);
+  const [bound] = values;
+  if (negated || bound === undefined) return null;
+  const isExact = name === "text" || name === "varchar";
+  if (operator === "eq" || operator === "in") return { column, values, isExact };
+  if (operator === "gt" || operator === "gte") return { column, least: bound, greatest: null };
+  return operator === "lt" || operator === "lte" ? { column, least: null, greatest: bound } : null;
 }
 
 /** True if conditions on this type are evaluated here instead of in Postgres. */

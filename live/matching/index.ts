@@ -1,0 +1,2 @@
+export type { ColumnBounds } from "./affected-rows.ts";
+export { type MatchedResult, RelationResults } from "./relation-results.ts";
