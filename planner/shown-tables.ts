@@ -22,13 +22,20 @@ export type ShownTable = {
   /** The names of members with values of columns, by column. */
   readonly members: ReadonlyMap<string, string>;
   readonly key: readonly string[];
+  /** How often the statement reads the table for these rows, always by the same conditions; 0 if that is not known. */
+  readonly reads: number;
   /** True if deleting a row without an object leaves the other objects unchanged. */
   readonly isIndependent: boolean;
+  /** The members that rows without an object change too. */
+  readonly remainders: readonly ShownRemainder[];
   /** The first column of the order, and the number of rows of a full page; null if there is no such order, or no limit. */
   readonly page: ShownPage | null;
   readonly comparisons: readonly ColumnComparison[];
   readonly related: readonly ShownRelation[];
 };
+
+/** A member of the response that tells whether there are rows without an object: the number of all rows, or true if there are some. */
+export type ShownRemainder = { readonly path: ShownRows["path"]; readonly kind: "count" | "flag" };
 
 export type ShownPage = {
   readonly column: string;
@@ -87,7 +94,9 @@ class Describer {
       relation: table.oid,
       members: new Map(shown.flatMap((each) => membersOf(each, rows, table)).filter(([, name]) => isUnique(name))),
       key: table.primaryKey,
+      reads: 1,
       isIndependent: !grouped && distinct.length === 0 && having.length === 0 && offset === 0,
+      remainders: [],
       page: pageOf(rows, table),
       comparisons: rows.where.flatMap((condition) => this.#comparisons(condition, rows.alias, table.oid)),
       related: shown.flatMap((each) => this.#related(each, rows)).filter(({ path: [name] }) => isUnique(name!)),

@@ -242,6 +242,7 @@ function columnFilters(build: GraphileBuild.Build, table: PgTable, column: strin
   }
   if (!methods.some((method) => EQUALITY_METHODS.has(method)) && !extensions?.tags?.filterable) return [];
   return makeFilter(name, `With this ${name}.`, codec, true, {
+    column,
     codec: castToComparable(sql.blank, codec)[1],
     condition: (columnSql, value) => {
       const [compared, comparedCodec] = castToComparable(columnSql, codec);

@@ -166,6 +166,8 @@ export type FilterSource = {
   /** The client's value is the only item of a list of this codec. */
   readonly isItem?: true;
   readonly condition: (row: SQL, value: SQL) => SQL;
+  /** The column that has the value. */
+  readonly column?: string;
 };
 
 type SourceExtensions = {

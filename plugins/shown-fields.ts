@@ -1,9 +1,12 @@
 import { TYPES } from "@dataplan/pg";
 import {
   type FieldNode,
+  type GraphQLArgument,
   type GraphQLField,
+  type GraphQLInputField,
   type GraphQLObjectType,
   getNamedType,
+  isInputObjectType,
   type SelectionSetNode,
 } from "grafast/graphql";
 import type { Catalog, CatalogTable } from "#catalog";
@@ -11,17 +14,18 @@ import {
   type ColumnComparison,
   type ShownPage,
   type ShownRelation,
+  type ShownRemainder,
   type ShownRows,
   type ShownTable,
   toShownPage,
 } from "#planner/shown-tables";
 import { baseCodecOf } from "./codecs.ts";
-import { type FieldSource, type PagePart, sourceOf } from "./field-sources.ts";
+import { type FieldSource, type PagePart, rowFilterOf, sourceOf } from "./field-sources.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";
 import { type RowOrder, readLimit, readOffset, readPage } from "./PaginationPlugin.ts";
 import { bindWithCodec, type ColumnValueComparison, columnComparisonsOf, type InputObject } from "./row-conditions.ts";
 import type { Codec, PgRelation, PgTable } from "./table.ts";
-import { hasRowArgument } from "./WherePlugin.ts";
+import { hasRowArgument, isRowArgument } from "./WherePlugin.ts";
 
 /** Reads selections with the values of a request. */
 export type SelectionValues = {
@@ -31,7 +35,8 @@ export type SelectionValues = {
 };
 
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
-type RowsOfTable = Pick<ShownTable, "comparisons" | "isIndependent" | "page">;
+type RowsOfTable = Pick<ShownTable, "comparisons" | "isIndependent" | "page" | "reads" | "remainders">;
+type ReadOfRows = Pick<RowsOfTable, "isIndependent" | "reads" | "remainders"> & Pick<ShownPage, "rows" | "isReversed">;
 type Selected = { readonly type: GraphQLObjectType; readonly selections: readonly SelectionSetNode[] };
 
 /** A field with subfields. */
@@ -43,7 +48,7 @@ type ObjectField = Selected & {
 
 /** Codecs of values whose text in JSON is the text of Postgres. */
 const PLAIN_CODECS = new Set<Codec>([TYPES.int2, TYPES.int, TYPES.bigint, TYPES.uuid, TYPES.text, TYPES.varchar]);
-const ONE_ROW: RowsOfTable = { comparisons: [], isIndependent: true, page: null };
+const ONE_ROW: RowsOfTable = { comparisons: [], isIndependent: true, page: null, reads: 1, remainders: [] };
 
 /** The rows that the fields of an object show, as far as their sources are rows of tables. */
 export function shownRowsOf(selected: Selected, values: SelectionValues, catalog: Catalog): readonly ShownRows[] {
@@ -91,7 +96,8 @@ class ShownFields {
     const { table, relation, maxPageSize } = source;
     const rows = readLimit(countOf(own, "limit"), maxPageSize);
     const isIndependent = readOffset(countOf(own, "offset")) === 0;
-    const shown = this.#table(table, own, (of) => rowsOf(source, own, of, { rows, isReversed: false, isIndependent }));
+    const read = { rows, isReversed: false, isIndependent, reads: 1, remainders: [] };
+    const shown = this.#table(table, own, (of) => rowsOf(source, own, of, read));
     return { path: [own.key], isList: true, joins: relation ? joinsOf(relation, shown) : [], table: shown };
   }
 
@@ -101,11 +107,26 @@ class ShownFields {
     const parts = this.#selected(own);
     const edges = parts.find(({ field }) => isPart(field, "edges"));
     const node = edges && this.#selected(edges).find(({ field }) => isPart(field, "node"));
-    // Counts, and the flags for further pages, depend on other rows than those of the edges.
-    const isIndependent = parts.every(({ field }) => isPart(field, "edges"));
-    const shown = this.#table(source.table, node ?? { ...own, selections: [] }, (of) =>
-      rowsOf(source, own, of, { ...page, isIndependent }),
+    const counts = parts.filter(({ field }) => isPart(field, "totalCount"));
+    const infos = parts.filter(({ field }) => isPart(field, "pageInfo"));
+    const flags = infos.flatMap((info) =>
+      this.#selected(info)
+        // The other flag only says whether the request has a cursor.
+        .filter(({ field }) => isPart(field, page.isReversed ? "hasPreviousPage" : "hasNextPage"))
+        .map(({ key }) => [own.key, info.key, key]),
     );
+    const known = parts.filter(({ field }) => isPart(field, "edges")).length + counts.length + infos.length;
+    const read = {
+      ...page,
+      isIndependent: known === parts.length,
+      // The rows of the edges are read once, and counted by a subquery for each count.
+      reads: known === parts.length && edges && page.rows > 0 ? 1 + counts.length : 0,
+      remainders: [
+        ...counts.map(({ key }): ShownRemainder => ({ path: [own.key, key], kind: "count" })),
+        ...flags.map((path): ShownRemainder => ({ path, kind: "flag" })),
+      ],
+    };
+    const shown = this.#table(source.table, node ?? { ...own, selections: [] }, (of) => rowsOf(source, own, of, read));
     return { path: node ? [own.key, edges!.key, node.key] : [own.key], isList: true, joins: [], table: shown };
   }
 
@@ -142,15 +163,33 @@ function rowsOf(
   { conditionFields, orderOf }: Source<"rows">,
   { field, args }: ObjectField,
   table: CatalogTable,
-  { isIndependent, ...size }: Pick<ShownPage, "rows" | "isReversed"> & { readonly isIndependent: boolean },
+  { rows, isReversed, isIndependent, reads, remainders }: ReadOfRows,
 ): RowsOfTable {
   const where = hasRowArgument(field, "where") ? args.where : null;
-  const compared = where ? columnComparisonsOf(conditionFields(), where as InputObject) : [];
+  const compared = [
+    ...filteredColumns(field.args, args),
+    ...(where ? columnComparisonsOf(conditionFields(), where as InputObject) : []),
+  ];
   const orderBy = hasRowArgument(field, "orderBy") ? args.orderBy : null;
   const [first] = orderOf(orderBy, { bind: bindWithCodec, constantOf: (value) => value }).terms;
-  const order = isIndependent && first ? orderedColumnOf(first, size.isReversed) : null;
-  const page = order && toShownPage(table, order, size);
-  return { comparisons: toComparisons(table.oid, compared), isIndependent, page };
+  const isPage = isIndependent && remainders.length === 0;
+  const order = isPage && first ? orderedColumnOf(first, isReversed) : null;
+  const page = order && toShownPage(table, order, { rows, isReversed });
+  return { comparisons: toComparisons(table.oid, compared), isIndependent, page, reads, remainders };
+}
+
+/** The columns that have the values of arguments, or of fields of an argument. */
+function filteredColumns(
+  inputs: readonly (GraphQLArgument | GraphQLInputField)[],
+  values: InputObject,
+): ColumnValueComparison[] {
+  return inputs.flatMap((input): ColumnValueComparison[] => {
+    const [value, filter, type] = [values[input.name], rowFilterOf(input), getNamedType(input.type)];
+    if (value == null || isRowArgument(input)) return [];
+    if (filter?.column) return [{ column: filter.column, codec: filter.codec, operator: "eq", value }];
+    const isInput = filter === null && isInputObjectType(type);
+    return isInput ? filteredColumns(Object.values(type.getFields()), value as InputObject) : [];
+  });
 }
 
 /** The column of a term, in the order in which the page was read. */

@@ -72,9 +72,7 @@ function combine(all: readonly QueryDependencies[]): QueryDependencies {
   const claims = new Set<string>();
   for (const each of all) if (each.claims !== "all") for (const claim of each.claims) claims.add(claim);
   return {
-    relations: all.flatMap(({ relations }) =>
-      relations.map(({ oid }) => ({ oid, isReadOnce: false, policyColumns: null })),
-    ),
+    relations: all.flatMap(({ relations }) => relations.map(({ oid }) => ({ oid, reads: 0, policyColumns: null }))),
     claims: all.some((each) => each.claims === "all") ? "all" : claims,
     readsRequest: all.some(({ readsRequest }) => readsRequest),
     obstacles: all.flatMap(({ obstacles }) => obstacles),

@@ -10,8 +10,8 @@ import { DEPENDS_ON_TIME, explainSystemFunction, type SystemFunction } from "./s
 /** A relation that a query reads, directly or through views, functions and policies. */
 type ReadRelation = {
   readonly oid: number;
-  /** True if only the query itself reads it, once: rows that its filter excludes then change nothing. */
-  readonly isReadOnce: boolean;
+  /** How often the query reads it; 0 if something else reads it too, such as a policy. Rows that all reads exclude change nothing. */
+  readonly reads: number;
   /** The columns of the relation that its policies read; null if other things than columns decide too. */
   readonly policyColumns: readonly string[] | null;
 };
@@ -201,9 +201,9 @@ const DEPENDENCIES = `${USED}, found (class, object) as (
         and pg_catalog.to_jsonb(member.*) operator(pg_catalog.->>) 'prqual' is not null
     ),
     'roots', array(select a.oid::pg_catalog.oid::pg_catalog.int8 from pg_catalog.pg_partition_ancestors(c.oid) as a (oid)),
-    'isReadOnce', ${IS_ALONE} and (
-      select pg_catalog.count(*) = 1 and pg_catalog.bool_and(reads.is_statement) from reads where reads.oid = c.oid
-    ),
+    'reads', case when ${IS_ALONE} then (
+      select case when pg_catalog.bool_and(reads.is_statement) then pg_catalog.count(*) else 0 end from reads where reads.oid = c.oid
+    ) else 0 end,
     'isReadOnceByOthers', ${IS_ALONE} and (
       select pg_catalog.count(*) = 1 and not pg_catalog.bool_or(reads.is_body) from reads where reads.oid = c.oid
     ),
@@ -297,7 +297,7 @@ type ParsedRelation = {
   /** True if other nodes store its rows. */
   readonly isDistributed: boolean;
   readonly roots: readonly number[];
-  readonly isReadOnce: boolean;
+  readonly reads: number;
   readonly isReadOnceByOthers: boolean;
   readonly isSecured: boolean;
   readonly columns: Readonly<Record<string, string>>;
@@ -447,10 +447,8 @@ function summarize(
     appliedTexts.some((text) => TIME.test(text)) || functions.some(({ source }) => TIME_WORD.test(source ?? ""));
   return {
     relations: tables.flatMap((table) => [
-      { oid: table.oid, isReadOnce: table.isReadOnce, policyColumns: policyColumnsOf(table, trees) },
-      ...table.roots
-        .filter((root) => root !== table.oid)
-        .map((root) => ({ oid: root, isReadOnce: false, policyColumns: null })),
+      { oid: table.oid, reads: table.reads, policyColumns: policyColumnsOf(table, trees) },
+      ...table.roots.filter((root) => root !== table.oid).map((root) => ({ oid: root, reads: 0, policyColumns: null })),
     ]),
     claims: findClaims([], known.map(toPolicyDependency)),
     readsRequest: texts.some((text) => OTHER_SETTING.test(text)),

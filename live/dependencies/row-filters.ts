@@ -34,8 +34,8 @@ export type UsedTree =
 
 type FilteredRelation = {
   readonly oid: number;
-  /** True if the query reads the relation once, and nothing else does. */
-  readonly isReadOnce: boolean;
+  /** How often the query reads the relation; 0 if something else does too. */
+  readonly reads: number;
   /** True if a policy, function or view reads the relation once, and nothing else does. */
   readonly isReadOnceByOthers: boolean;
   /** True if policies decide which rows of the relation the caller reads. */
@@ -104,7 +104,7 @@ export function findRowFilters({ trees, relations, functionNames }: QueryFacts):
     each.of === "function" && each.changesSettings ? [] : [...findNodes(each.root, "QUERY")],
   );
   return relations.flatMap((relation) => {
-    if (relation.isReadOnce && relation.isSecured) {
+    if (relation.reads > 0 && relation.isSecured) {
       const own = parsed.filter(
         (each) => each.of === "policy" && each.relation === relation.oid && each.isApplied && each.isPermissive,
       );

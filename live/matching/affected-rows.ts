@@ -16,7 +16,9 @@ type RangeFilter = {
   readonly greatest: string | null;
 };
 export type ChangeFilter = EqualityFilter | RangeFilter;
-/** A condition like that, on a column of a relation that is known. */
+/** A condition of a request. `reads`: how often the statement reads the relation, always with this condition; once by default. */
+export type ReadFilter = ChangeFilter & { readonly reads?: number };
+/** A condition like ChangeFilter, on a column of a relation that is known. */
 export type ColumnBounds = Omit<EqualityFilter, "relation"> | Omit<RangeFilter, "relation">;
 
 /** The keys of all rows of a relation that are in a result, as `keyText` writes them. A row that is not shown does not change it by leaving. */

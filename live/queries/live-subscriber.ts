@@ -2,7 +2,7 @@ import type { Caller } from "#accounts/identity";
 import type { ShownRows } from "#planner/shown-tables";
 import type { Lsn } from "#postgres/database";
 import type { CallerStatement } from "../dependencies/dependency-cache.ts";
-import type { ChangeFilter } from "../matching/affected-rows.ts";
+import type { ReadFilter } from "../matching/affected-rows.ts";
 import type { ResultVersion, RowsRun, SharedResult } from "./shared-result.ts";
 import type { ReadRows, RowsByKey } from "./table-rows.ts";
 
@@ -32,7 +32,7 @@ export type LiveResult = RowsRun & {
   readonly text: string;
   readonly statements: readonly CallerStatement[];
   /** Conditions that each row of the result meets. */
-  readonly filters: readonly ChangeFilter[];
+  readonly filters: readonly ReadFilter[];
   /** The rows that the text is known to have. */
   readonly shown: readonly ShownRows[];
   /** Why there is no such row; the text is then `null`. Null if there is a result. */

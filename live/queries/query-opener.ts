@@ -6,7 +6,7 @@ import { readFilterValues } from "../dependencies/row-filters.ts";
 import type { ChangeFilter } from "../matching/affected-rows.ts";
 import type { LiveResult, LiveSource } from "./live-subscriber.ts";
 import type { OpeningQueries, OpeningQuery } from "./opening-queries.ts";
-import { isReadOnce } from "./result-contents.ts";
+import { isReadAsOften } from "./result-contents.ts";
 import type { RunningTransactions } from "./running-transactions.ts";
 
 /** A query that has run for the first time. */
@@ -67,7 +67,7 @@ export class QueryOpener {
     { filters, statements }: LiveResult,
     { relations, rowFilters, readsRequest }: QueryDependencies,
   ): Promise<ChangeFilter[]> {
-    const own = filters.filter(({ relation }) => isReadOnce(relations, relation));
+    const own = filters.filter((filter) => isReadAsOften(relations, filter));
     const [read] = statements;
     // A function that runs first may set other claims.
     if (rowFilters.length === 0 || !read || isPrivate || readsRequest) return own;

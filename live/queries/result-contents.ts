@@ -1,24 +1,30 @@
 import type { ShownRelation, ShownRows, ShownTable } from "#planner/shown-tables";
 import { isExactNumber, isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
 import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
-import { type ChangeFilter, keyText, type ResultContents, type ShownKeys } from "../matching/affected-rows.ts";
+import {
+  type ChangeFilter,
+  keyText,
+  type ReadFilter,
+  type ResultContents,
+  type ShownKeys,
+} from "../matching/affected-rows.ts";
 import type { LiveResult } from "./live-subscriber.ts";
 
 /** Keys take more memory than their text. Changes can affect larger results without any of their rows. */
 const MAX_SHOWN_ROWS = 1_000;
 
 /** The conditions of a request on the columns of tables. */
-export function filtersOf(shown: readonly ShownRows[]): ChangeFilter[] {
+export function filtersOf(shown: readonly ShownRows[]): ReadFilter[] {
   return shown.flatMap(({ table }) => filtersOfTable(table));
 }
 
-function filtersOfTable({ comparisons, related }: ShownTable): ChangeFilter[] {
-  const own = comparisons.map(({ relation, column, operator, values }): ChangeFilter => {
-    if (operator === "eq") return { relation, column, values };
+function filtersOfTable({ comparisons, related, reads }: ShownTable): ReadFilter[] {
+  const own = comparisons.map(({ relation, column, operator, values }): ReadFilter => {
+    if (operator === "eq") return { relation, column, values, reads };
     const [bound] = values as [string];
     return operator === "gt" || operator === "gte"
-      ? { relation, column, least: bound, greatest: null }
-      : { relation, column, least: null, greatest: bound };
+      ? { relation, column, least: bound, greatest: null, reads }
+      : { relation, column, least: null, greatest: bound, reads };
   });
   return [...own, ...related.flatMap(({ table }) => (table ? filtersOfTable(table) : []))];
 }
@@ -30,29 +36,40 @@ export function contentsOf(
 ): ResultContents | null {
   if (shown.length === 0) return null;
   const parsed = parseJsonExactly(text);
-  const reader = new ContentsReader((relation) => isReadOnce(relations, relation));
+  const reader = new ContentsReader((read) => isReadAsOften(relations, read));
   for (const { path, table } of shown) {
     const rows = objectsAt(path, [parsed]);
     if (!rows) continue;
-    reader.readTable(table, rows);
+    reader.readTable(table, rows, hasNoRemainder(table, rows, parsed));
     reader.readPage(table, rows);
   }
   return reader.rows > MAX_SHOWN_ROWS ? null : reader.contents;
 }
 
-/** True if the query reads the relation once, and nothing else does. */
-export function isReadOnce(relations: QueryDependencies["relations"], relation: number): boolean {
-  return relations.some((each) => each.oid === relation && each.isReadOnce);
+/** True if the query reads the relation only in this way, and nothing else reads it. */
+export function isReadAsOften(
+  relations: QueryDependencies["relations"],
+  { relation, reads = 1 }: Pick<ReadFilter, "relation" | "reads">,
+): boolean {
+  return reads > 0 && relations.some((each) => each.oid === relation && each.reads === reads);
+}
+
+/** True if the response says that there are no rows without an object. */
+function hasNoRemainder({ remainders }: ShownTable, rows: readonly JsonObject[], response: unknown): boolean {
+  return remainders.every(({ path, kind }) => {
+    const value = path.reduce<unknown>((found, name) => (isJsonObject(found) ? found[name] : undefined), response);
+    return kind === "flag" ? value === false : textOf(value) === String(rows.length);
+  });
 }
 
 class ContentsReader {
-  readonly #isReadOnce: (relation: number) => boolean;
+  readonly #isReadAsOften: (read: Pick<ReadFilter, "relation" | "reads">) => boolean;
   readonly #filters: ChangeFilter[] = [];
   readonly #shown: ShownKeys[] = [];
   rows = 0;
 
-  constructor(isReadOnce: (relation: number) => boolean) {
-    this.#isReadOnce = isReadOnce;
+  constructor(isReadAsOften: (read: Pick<ReadFilter, "relation" | "reads">) => boolean) {
+    this.#isReadAsOften = isReadAsOften;
   }
 
   get contents(): ResultContents | null {
@@ -60,17 +77,18 @@ class ContentsReader {
     return filters.length + shown.length === 0 ? null : { filters, shown };
   }
 
-  readTable(table: ShownTable, rows: readonly JsonObject[]): void {
+  /** `isComplete`: true if the rows are all that the rest of the response depends on. */
+  readTable(table: ShownTable, rows: readonly JsonObject[], isComplete: boolean): void {
     this.rows += rows.length;
     if (this.rows > MAX_SHOWN_ROWS) return;
-    this.#readKeys(table, rows);
+    if (isComplete) this.#readKeys(table, rows);
     for (const relation of table.related) this.#readRelation(table, relation, rows);
   }
 
   /** A row behind the last one of a full page stays behind it. */
-  readPage({ relation, page, members }: ShownTable, rows: readonly JsonObject[]): void {
+  readPage({ relation, page, members, reads }: ShownTable, rows: readonly JsonObject[]): void {
     const member = page ? members.get(page.column) : undefined;
-    if (!page || member === undefined || rows.length < page.rows || !this.#isReadOnce(relation)) return;
+    if (!page || member === undefined || rows.length < page.rows || !this.#isReadAsOften({ relation, reads })) return;
     const last = textOf(rows.at(page.isReversed ? 0 : -1)![member]);
     if (typeof last !== "string") return;
     const bounds = page.isDescending ? { least: last, greatest: null } : { least: null, greatest: last };
@@ -80,19 +98,21 @@ class ContentsReader {
   #readRelation(parent: ShownTable, relation: ShownRelation, rows: readonly JsonObject[]): void {
     const related = objectsAt(relation.path, rows);
     for (const { relation: joined, column, parentColumn } of relation.joins) {
-      if (!this.#isReadOnce(joined)) continue;
+      const reads = relation.table?.relation === joined ? relation.table.reads : 1;
+      if (!this.#isReadAsOften({ relation: joined, reads })) continue;
       const ofParents = valuesOf(parent, parentColumn, rows);
       // Each parent has its row: these have all values that the parents have.
       const hasAll = !relation.isList && related?.length === rows.length && relation.table?.relation === joined;
       const values = ofParents ?? (hasAll ? valuesOf(relation.table!, column, related) : null);
       if (values) this.#filters.push({ relation: joined, column, values: [...values] });
     }
-    if (relation.table && related) this.readTable(relation.table, related);
+    if (relation.table && related) this.readTable(relation.table, related, relation.table.remainders.length === 0);
   }
 
-  #readKeys({ relation, key, members, isIndependent }: ShownTable, rows: readonly JsonObject[]): void {
+  #readKeys({ relation, key, members, isIndependent, reads }: ShownTable, rows: readonly JsonObject[]): void {
     const names = key.flatMap((column) => members.get(column) ?? []);
-    if (key.length === 0 || names.length < key.length || !isIndependent || !this.#isReadOnce(relation)) return;
+    if (key.length === 0 || names.length < key.length || !isIndependent || !this.#isReadAsOften({ relation, reads }))
+      return;
     const keys = new Set<string>();
     for (const row of rows) {
       const values = names.map((name) => textOf(row[name]));

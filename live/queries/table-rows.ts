@@ -43,7 +43,7 @@ export function tableRowsOf(
   { relations, readsRequest }: QueryDependencies,
 ): TableRows | null {
   const read = relations.find(({ oid }) => oid === rows?.relation);
-  if (!rows || isPrivate || readsRequest || !read?.isReadOnce || read.policyColumns === null) return null;
+  if (!rows || isPrivate || readsRequest || read?.reads !== 1 || read.policyColumns === null) return null;
   const { relation, columns, keyPlaces, conditionColumns } = rows;
   return { relation, columns, keyPlaces, deciding: new Set([...conditionColumns, ...read.policyColumns]) };
 }

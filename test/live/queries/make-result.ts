@@ -19,7 +19,7 @@ export function makeResult(
   { tableRows, contents }: MadeResult = {},
 ): LiveQueryResult {
   const dependencies = {
-    relations: [{ oid: relation, isReadOnce: true, policyColumns: [] }],
+    relations: [{ oid: relation, reads: 1, policyColumns: [] }],
     claims: new Set<string>(),
     readsRequest: false,
     obstacles: [],

@@ -17,6 +17,8 @@ const SCHEMA = `
   create table public.book_tags (book int references public.books on delete cascade, tag int references public.tags on delete cascade, primary key (book, tag));
   create table public.owned (id int primary key, owner text, body text);
   create table public.pairs (name text, place int, body text, primary key (name, place));
+  create table public.loans (id int primary key, place int, body text);
+  create index on public.loans (place);
   create table public.readers (person text primary key, may_read bool not null);
   alter table public.books enable row level security;
   alter table public.owned enable row level security;
@@ -32,9 +34,10 @@ const SCHEMA = `
   insert into public.tags select n, 'tag ' || n from generate_series(1, 5) n;
   insert into public.book_tags select 10 * b, t from generate_series(1, 20) b, generate_series(1, 5) t where (b + t) % 3 = 0;
   insert into public.owned select n, case when n % 2 = 0 then 'ann' else 'bob' end, 'owned ' || n from generate_series(1, 8) n;
+  insert into public.loans select n, 1 + n % 4, 'loan ' || n from generate_series(1, 12) n;
   insert into public.pairs select 'p' || n, n, 'x' from generate_series(1, 8) n`;
 /** Old rows have the key alone, if at all. */
-const IDENTITIES = ["books", "notes", "shelves", "owned", "book_tags", "readers"]
+const IDENTITIES = ["books", "loans", "notes", "shelves", "owned", "book_tags", "readers"]
   .map((table) => `alter table public.${table} replica identity default`)
   .join("; ");
 
@@ -224,6 +227,42 @@ test.each<Case>([
     "update public.notes set body = body || '.' where book = 70; insert into public.notes values (900, 70); delete from public.notes where id = 900",
     "update public.notes set book = 60 where id = 6",
   ],
+  [
+    "GraphQL: a page by an argument, of rows with other values",
+    "{ loans(place: 1, first: 50) { edges { node { id body } } } }",
+    "update public.loans set body = body || '.' where place = 2; insert into public.loans values (900, 2); delete from public.loans where id = 900",
+    "update public.loans set place = 1 where id = 2",
+  ],
+  [
+    "GraphQL: a page by a field of the filter, of rows with other values",
+    "{ loans(filter: {place: 3}, first: 50) { edges { node { id body } } } }",
+    "update public.loans set body = body || '.' where place = 2; insert into public.loans values (900, 2); delete from public.loans where id = 900",
+    "update public.loans set place = 3 where id = 4",
+  ],
+  [
+    "GraphQL: all rows of a condition and their number, of other rows",
+    "{ notes(where: {id: {gte: 10, lt: 20}}, first: 20) { totalCount edges { node { id body } } } }",
+    "update public.notes set body = body || '.' where id in (3, 30, 9); insert into public.notes values (900, 70); delete from public.notes where id = 900",
+    "insert into public.notes values (10, 20, 'counted') on conflict (id) do update set body = 'counted again'",
+  ],
+  [
+    "GraphQL: some rows of a condition and the number of all, of other rows",
+    "{ notes(where: {id: {gte: 20, lt: 30}}, first: 3) { all: totalCount edges { node { id body } } } }",
+    "update public.notes set body = body || '.' where id in (3, 31, 9); insert into public.notes values (900, 70); delete from public.notes where id = 900",
+    "delete from public.notes where id = 29",
+  ],
+  [
+    "GraphQL: all rows, and that there are no others, of rows of another owner",
+    "{ owneds(where: {id: {lt: 90}}, first: 50) { edges { node { id body } } pageInfo { hasNextPage hasPreviousPage endCursor } } }",
+    "insert into public.owned values (99, 'bob'); update public.owned set body = 'b' where id = 99; delete from public.owned where id = 99",
+    "delete from public.owned where id = 4",
+  ],
+  [
+    "GraphQL: a full page with its cursors, of rows behind it",
+    "{ books(first: 5, orderBy: [{id: ASC}]) { edges { node { id title } } pageInfo { startCursor endCursor hasPreviousPage } } }",
+    "update public.books set title = title || '.' where id = 90; insert into public.books (id) values (95); delete from public.books where id = 95",
+    "update public.books set title = 'on the page with cursors' where id = 20",
+  ],
 ])("%s run no query", async (_what, path, without, matters) => {
   const { owner } = fixture;
   const client = await open(path);
@@ -291,6 +330,14 @@ const PATHS = [
   "{ owneds(first: 50) { edges { node { id owner body } } } }",
   "{ owneds(where: {id: {gt: 3}}, first: 2) { edges { node { id body } } pageInfo { hasNextPage } } }",
   "{ pairs(where: {place: {eq: 3}}) { edges { node { name place body } } } }",
+  "{ loans(place: 2, first: 3) { edges { node { id body } } pageInfo { hasNextPage endCursor } } }",
+  "{ loans(filter: {place: 3}, first: 9) { totalCount edges { node { id place } } pageInfo { hasNextPage } } }",
+  "{ loans(place: 1, first: 2, orderBy: [{id: DESC}]) { one: totalCount two: totalCount edges { node { id } } } }",
+  "{ loans(place: 1) { totalCount } all: loans(first: 4) { edges { node { id body } } } }",
+  "{ loans(place: null, first: 3) { totalCount edges { node { id body } } pageInfo { startCursor } } }",
+  "{ loans(last: 4, orderBy: [{id: ASC}]) { totalCount edges { node { id body } } pageInfo { hasPreviousPage hasNextPage } } }",
+  "{ books(first: 30) { totalCount edges { node { id title } } pageInfo { hasNextPage } } }",
+  "{ shelves(where: {id: {in: [1, 2, 3]}}, first: 3) { totalCount edges { node { id books(limit: 5) { id title } } } } }",
 ];
 
 function randomStatement(random: (below: number) => number): string {
@@ -324,8 +371,11 @@ function randomStatement(random: (below: number) => number): string {
     `update public.owned set id = ${place} where id = (select min(id) from public.owned where id > 20) and not exists (select from public.owned where id = ${place})`,
     `delete from public.owned where id = ${place}`,
     `update public.pairs set place = ${place}, body = 'x${random(99)}' where name = 'p${1 + random(8)}'`,
+    `insert into public.loans values (${2 * place + random(12)}, ${place}, 'new') on conflict (id) do update set place = excluded.place`,
+    `update public.loans set body = 'l${random(99)}', place = nullif(${random(6)}, 0) where id = ${1 + random(20)}`,
+    `delete from public.loans where id = ${1 + random(20)}`,
     ...(random(30) === 0 ? ["truncate public.notes"] : ["update public.pairs set body = 'x'"]),
-  ][random(23)]!;
+  ][random(26)]!;
 }
 
 /** The queries of a step take so long to run again. */

@@ -126,14 +126,14 @@ test("changes follow each other, and the text is read once", () => {
 });
 
 const DEPENDENCIES = {
-  relations: [{ oid: 7, isReadOnce: true, policyColumns: ["owner"] }],
+  relations: [{ oid: 7, reads: 1, policyColumns: ["owner"] }],
   readsRequest: false,
 };
 
 test.each([
   ["what reads the table once", {}, {}, new Set(["done", "owner"])],
-  ["what reads it twice", {}, { relations: [{ oid: 7, isReadOnce: false, policyColumns: [] }] }, null],
-  ["policies that read whole rows", {}, { relations: [{ oid: 7, isReadOnce: true, policyColumns: null }] }, null],
+  ["what reads it twice", {}, { relations: [{ oid: 7, reads: 2, policyColumns: [] }] }, null],
+  ["policies that read whole rows", {}, { relations: [{ oid: 7, reads: 1, policyColumns: null }] }, null],
   ["what depends on the request", {}, { readsRequest: true }, null],
   ["a function that runs before", { isPrivate: true }, {}, null],
   ["a query of no single table", { rows: undefined }, {}, null],
