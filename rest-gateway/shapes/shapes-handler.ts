@@ -1,5 +1,6 @@
 import { type Caller, hasExpired, quotaKey } from "#accounts/identity";
 import type { Catalog } from "#catalog";
+import type { CatalogRefresh } from "#catalog/loading";
 import type { Config } from "#config";
 import {
   dispatchMethod,
@@ -32,7 +33,7 @@ import type { ResultRow, Statement, StatementContext } from "#postgres/statement
 import { isStillValid } from "../request/live-request.ts";
 import { makeStatementContexts } from "../request/run.ts";
 import { MessageWriter, snapshotEnd, upToDate } from "./shape-messages.ts";
-import { parseShapeRequest } from "./shape-request.ts";
+import { parseShapeRequest, type ShapeRequest } from "./shape-request.ts";
 import { messagesResponse, refetchResponse, type ShapeCall, shapeHeaders, subsetResponse } from "./shape-response.ts";
 
 export const SHAPES_PATH = "/v1/shape";
@@ -44,6 +45,7 @@ const MAX_BODY_BYTES = 64 * 1024;
 type ShapeServices = {
   readonly config: Config;
   readonly catalog: () => Catalog;
+  readonly refreshCatalog: CatalogRefresh;
   readonly database: Database;
   readonly shapes: ShapeRegistry;
   readonly authenticate: (request: GatewayRequest) => Caller | Promise<Caller>;
@@ -74,17 +76,29 @@ class ShapesHandler {
   }
 
   async handle(received: GatewayRequest): Promise<GatewayResponse<ResponseBody>> {
-    const { authenticate, catalog, config } = this.#services;
+    const { authenticate } = this.#services;
     const caller = await authenticate(received);
     received.admit(caller);
     const body = received.method === "POST" ? await received.readBody(this.#bodyLimitOf(caller)) : null;
     const parsed = parseShapeRequest(received.rawQuery, body === null ? null : String(body));
-    const definition = defineShape(parsed, catalog(), caller.role, config.schemas);
+    const definition = await this.#define(parsed, caller);
     const source = this.#sourceOf(received, caller, definition);
     if (parsed.mode !== "once") received.whenSent(this.#services.shapes.beginWaiting(source.quotaKey));
     // The pre-request function may refuse each request, including those that need no run of the query.
     if (this.#services.preRequest) await this.#run(this.#contextFor(received, caller, definition), NOTHING);
     return this.#respond({ received, parsed, definition, source });
+  }
+
+  /** Electric's clients end at such an error, so it is given only if the table was not created or changed a moment ago. */
+  async #define(parsed: ShapeRequest, { role }: Caller): Promise<ShapeDefinition> {
+    const { catalog, refreshCatalog, config } = this.#services;
+    const known = catalog();
+    try {
+      return defineShape(parsed, known, role, config.schemas);
+    } catch (error) {
+      if (!(await refreshCatalog(known))) throw error;
+      return defineShape(parsed, catalog(), role, config.schemas);
+    }
   }
 
   #contextFor(received: GatewayRequest, caller: Caller, { table }: ShapeDefinition): StatementContext {

@@ -277,12 +277,13 @@ function storageFolder(
 }
 
 function shapesFolder(
-  { database, currentCatalog: catalog, shapes }: SharedParts,
+  { database, currentCatalog: catalog, refreshCatalog, shapes }: SharedParts,
   config: Config,
   { authenticator }: SignInServices,
 ): GatewayHandler {
   const authenticate = makeTokenAuthentication(config, authenticator);
-  return shapesHandler({ config, catalog, database, shapes, authenticate, preRequest: preRequestStatement(config) });
+  const preRequest = preRequestStatement(config);
+  return shapesHandler({ config, catalog, refreshCatalog, database, shapes, authenticate, preRequest });
 }
 
 /** Authenticates like the table interface, but a token is enough: clients of TUS and of shapes send no key. */
