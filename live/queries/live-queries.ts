@@ -23,6 +23,7 @@ import { mayRunAgain, RerunQueue } from "./rerun-queue.ts";
 import { makeResultActions } from "./result-actions.ts";
 import { contentsOf } from "./result-contents.ts";
 import { RunningTransactions } from "./running-transactions.ts";
+import { SharedOpenings } from "./shared-openings.ts";
 import { type ResultActions, SharedResult } from "./shared-result.ts";
 import { SharedResults } from "./shared-results.ts";
 import { tableRowsOf } from "./table-rows.ts";
@@ -40,6 +41,9 @@ type LiveQueriesOptions = {
   reloadDefinitions(): Promise<void>;
   readonly log: Pick<Logger, "warn" | "error">;
 };
+
+/** `snapshot`: read at that time, from `performance.now()`. */
+type JoinedQuery = { readonly key: string; readonly snapshot: string; readonly readAt: number };
 
 type LiveStatistics = {
   readonly queries: number;
@@ -64,6 +68,7 @@ export class LiveQueries {
   readonly #reruns: RerunQueue;
   readonly #actions: ResultActions<LiveQueryResult>;
   readonly #results = new SharedResults();
+  readonly #openings = new SharedOpenings();
   readonly #subscribers = new Set<LiveSubscriber>();
   readonly #openOfCallers = new OpenOfCallers();
   #runs = 0;
@@ -139,7 +144,7 @@ export class LiveQueries {
     this.#subscribers.add(subscriber);
     this.#openOfCallers.add(source.quotaKey);
     try {
-      await this.#attach(subscriber, "first");
+      await this.#attachFirst(subscriber);
       if (since !== null)
         subscriber.continueFrom(subscriber.result?.versionOf(since, source.caller.claimsText) ?? null);
       return subscriber;
@@ -175,6 +180,38 @@ export class LiveQueries {
     this.#subscribers.delete(subscriber);
     this.#openOfCallers.remove(subscriber.source.quotaKey);
     this.#closeUnusedStream();
+  }
+
+  /** Equal queries of an audience that are opened together run once, if it is known before who shares their result. */
+  async #attachFirst(subscriber: LiveSubscriber): Promise<void> {
+    await this.#openStream();
+    await this.#definitions.begin();
+    const key = await this.#sharedKey(subscriber.source);
+    if (key === null) return this.#attach(subscriber, "first");
+    const { snapshot } = await this.#transactions.read();
+    const readAt = performance.now();
+    const join = () => this.#join(subscriber, { key, snapshot, readAt });
+    if (await join()) return;
+    const isFirst = await this.#openings.beFirst(key, () => this.#attach(subscriber, "first"));
+    if (!isFirst && !(await join())) await this.#attach(subscriber, "first");
+  }
+
+  /** Null if the result is not shared, or if a run has to show who shares it. */
+  async #sharedKey(source: LiveSource): Promise<string | null> {
+    if (!source.statement || source.isPrivate) return null;
+    const dependencies = await this.#dependencies.of([source.statement]);
+    const isShared = dependencies.obstacles.length === 0 && !dependencies.readsRequest;
+    return isShared ? this.#opener.keyOf(source, dependencies) : null;
+  }
+
+  /** Joins the result, as of a run that began after the snapshot was read. Returns false if there is none. */
+  async #join(subscriber: LiveSubscriber, { key, snapshot, readAt }: JoinedQuery): Promise<boolean> {
+    const result = this.#results.get(key);
+    if (!result || subscriber.isClosed) return subscriber.isClosed;
+    subscriber.join(result);
+    if (!result.hasRunSince(readAt)) await result.refresh();
+    subscriber.source.onSnapshot?.(snapshot);
+    return true;
   }
 
   /** Finds or makes the result of the subscriber's audience. */
@@ -221,10 +258,10 @@ export class LiveQueries {
 
   #make(
     key: string,
-    { first, running, opening }: OpenedQuery,
+    { first, startedAt, running, opening }: OpenedQuery,
     definition: Pick<LiveQueryResult, "dependencies" | "filters" | "tableRows">,
   ): LiveQueryResult {
-    const { position, startedAt } = opening;
+    const { position } = opening;
     const result: LiveQueryResult = new SharedResult(
       key,
       { ...definition, statements: first.statements.map(({ statement }) => statement.text), running },

@@ -21,6 +21,8 @@ export type LiveSource = {
   onCommits?(xids: readonly number[]): void;
   /** Called with a snapshot (`pg_current_snapshot()`) whose transactions are all in the result. */
   onSnapshot?(snapshot: string): void;
+  /** Present if the query is this statement: then it is known before a run who shares the result. */
+  readonly statement?: CallerStatement;
   /** Present if the result is the rows of one table, as arrays of the texts of these columns in the order of the key. */
   readonly rows?: ReadRows;
   /** Runs the query in one snapshot. Rejects as the request itself does. */

@@ -45,8 +45,6 @@ type NotedCommit = { readonly transaction: CommittedTransaction; readonly noted:
 export class OpeningQuery {
   /** The position of the stream when the opening began. */
   readonly position: Lsn;
-  /** The time of the start, from `performance.now()`. */
-  readonly startedAt = performance.now();
   readonly number: number;
   readonly #commits: NotedCommit[] = [];
   #isOutdated = false;

@@ -12,6 +12,8 @@ import type { RunningTransactions } from "./running-transactions.ts";
 /** A query that has run for the first time. */
 export type OpenedQuery = {
   readonly first: LiveResult;
+  /** The time at which the run began, from `performance.now()`. */
+  readonly startedAt: number;
   readonly milliseconds: number;
   /** From before the run. */
   readonly snapshot: string;
@@ -45,7 +47,7 @@ export class QueryOpener {
       const { snapshot, running } = await transactions.read();
       const startedAt = performance.now();
       const first = await source.run();
-      return { first, milliseconds: performance.now() - startedAt, snapshot, running, opening };
+      return { first, startedAt, milliseconds: performance.now() - startedAt, snapshot, running, opening };
     } catch (error) {
       openings.end(opening);
       throw error;

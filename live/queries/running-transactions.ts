@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AsOwner } from "#postgres/database";
+import { batchLookups } from "#runtime/concurrency";
 import { invisibleIn, toLogXid } from "../stream/transaction-visibility.ts";
 
 const MIN_PAUSE_MS = 100;
@@ -14,6 +15,8 @@ const READ_RUNNING = `select pg_catalog.pg_current_snapshot()::pg_catalog.text a
 ) as locked`;
 const READ_SNAPSHOT = "select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot";
 
+type ReadTransactions = { readonly snapshot: string; readonly running: ReadonlySet<number> };
+
 type EndCallback = {
   /** Called once for each transaction. */
   onEnded(ended: ReadonlySet<number>): void;
@@ -25,6 +28,7 @@ type PendingCallback = EndCallback & { readonly xids: ReadonlySet<number> };
 /** Reports when transactions end that a snapshot did not include. One query serves all callers. */
 export class RunningTransactions {
   readonly #asOwner: AsOwner;
+  readonly #readTogether = batchLookups(() => this.#read());
   #pending: PendingCallback[] = [];
   #calledAt = 0;
   #isPolling = false;
@@ -34,12 +38,8 @@ export class RunningTransactions {
   }
 
   /** Reads a snapshot and the running transactions, including those that wait for a synchronous standby. */
-  async read(): Promise<{ readonly snapshot: string; readonly running: ReadonlySet<number> }> {
-    const { rows } = await this.#asOwner((client) =>
-      client.query<{ snapshot: string; locked: string[] }>(READ_RUNNING),
-    );
-    const { snapshot, locked } = rows[0]!;
-    return { snapshot, running: invisibleIn(snapshot, locked.map(toLogXid)) };
+  read(): Promise<ReadTransactions> {
+    return this.#readTogether("");
   }
 
   whenEnded(xids: ReadonlySet<number>, callback: EndCallback): void {
@@ -47,6 +47,14 @@ export class RunningTransactions {
     this.#pending.push({ ...callback, xids });
     this.#calledAt = performance.now();
     if (!this.#isPolling) void this.#poll();
+  }
+
+  async #read(): Promise<ReadTransactions> {
+    const { rows } = await this.#asOwner((client) =>
+      client.query<{ snapshot: string; locked: string[] }>(READ_RUNNING),
+    );
+    const { snapshot, locked } = rows[0]!;
+    return { snapshot, running: invisibleIn(snapshot, locked.map(toLogXid)) };
   }
 
   async #poll(): Promise<void> {

@@ -179,6 +179,11 @@ export class SharedResult<Reader extends ResultReader> {
     return this.#state === "current" && this.current.text === text;
   }
 
+  /** True if the current version is of a run that began after that time, from `performance.now()`, and no run is due. */
+  hasRunSince(time: number): boolean {
+    return this.#state === "current" && this.#lastRun.startedAt >= time;
+  }
+
   /** Resolves when a run that begins from now on has ended, or there will be none. */
   refresh(): Promise<void> {
     void this.handle("asked");

@@ -122,16 +122,18 @@ class ShapesHandler {
   #sourceOf(received: GatewayRequest, caller: Caller, definition: ShapeDefinition): LiveSource {
     const { liveStatement: statement, table, columns, keyPlaces, conditionColumns, filters, identity } = definition;
     const context = this.#contextFor(received, caller, definition);
+    const callerStatement = { statement, context };
     return {
       request: identity,
       caller,
       quotaKey: quotaKey(caller, () => received.connection().address),
       isPrivate: this.#services.preRequest !== undefined,
       outlivesRequest: true,
+      statement: callerStatement,
       rows: { relation: table.oid, columns: columns.map(({ name }) => name), keyPlaces, conditionColumns },
       run: async () => {
         const rows = readRowsOfRun(await this.#run(context, statement));
-        return { ...rows, statements: [{ statement, context }], filters, shown: [], missing: null };
+        return { ...rows, statements: [callerStatement], filters, shown: [], missing: null };
       },
     };
   }

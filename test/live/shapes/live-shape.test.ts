@@ -1,5 +1,5 @@
 import pg from "pg";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openDatabase } from "#postgres/database";
 import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
 import { LiveShape } from "../../../live/shapes/live-shape.ts";
@@ -94,4 +94,81 @@ test("after changes were missed, the snapshot has the transactions that no chang
   expect(isTransactionVisible(Number(rows[0]!.txid), shape.log.snapshotSince(position)!)).toBe(true);
   shape.close();
   live.endAll();
+});
+
+describe("equal shapes of one audience", () => {
+  const statement = {
+    text: "select coalesce(pg_catalog.json_agg(array[id::text, name] order by id), '[]')::pg_catalog.text from public.items",
+    values: [],
+  };
+  const context = { role: "postgres", settings: [["search_path", "public"]] } as const;
+
+  /** Sources of different callers, who count their runs together. */
+  function countedSource(person: number, onRun: () => void | Promise<void>): LiveSource {
+    const run = async () => {
+      await onRun();
+      const { rows } = await pool.query<{ coalesce: string }>(statement.text);
+      return { ...resultOf(rows[0]!.coalesce), statements: [{ statement, context }] };
+    };
+    return {
+      ...sourceOf(run),
+      caller: { ...caller, claimsText: JSON.stringify({ person }) },
+      statement: { statement, context },
+    };
+  }
+
+  const shapeOf = (live: LiveQueries, source: LiveSource) =>
+    new LiveShape({ definition, live, source, folder: null, onFailed: () => {}, onGrown: () => {} });
+
+  test("are read once when they are opened together, and follow the same changes", async () => {
+    await followed.owner.query("truncate items; insert into items values (1, 'first')");
+    const live = openLive();
+    let runs = 0;
+    const shapes = Array.from({ length: 20 }, (_, person) =>
+      shapeOf(
+        live,
+        countedSource(person, () => void runs++),
+      ),
+    );
+    await Promise.all(shapes.map((shape) => shape.attach()));
+    // A shape whose snapshot was read when the first run had begun is read by a second run, as all others like it.
+    expect(runs).toBeLessThanOrEqual(2);
+    expect(live.statistics()).toMatchObject({ queries: 20, results: 1 });
+    for (const { log } of shapes) expect([...log.rows]).toEqual([["1", "first"]]);
+    await followed.owner.query("insert into items values (2, 'second')");
+    for (const { log } of shapes) await until(() => [...log.rows].length === 2);
+    for (const shape of shapes) shape.close();
+    live.endAll();
+  });
+
+  test("that are opened later have all that was committed before", async () => {
+    await followed.owner.query("truncate items");
+    const live = openLive();
+    const shapes: LiveShape[] = [];
+    for (let id = 1; id <= 10; id++) {
+      await followed.owner.query("insert into items values ($1, 'new')", [id]);
+      const shape = shapeOf(
+        live,
+        countedSource(id, () => {}),
+      );
+      shapes.push(shape);
+      await shape.attach();
+      expect([...shape.log.rows].length).toBe(id);
+    }
+    for (const shape of shapes) shape.close();
+    live.endAll();
+  });
+
+  test("are read by each of them if the first run fails", async () => {
+    const live = openLive();
+    let runs = 0;
+    const sources = [0, 1, 2].map((person) =>
+      countedSource(person, () => (++runs === 1 ? Promise.reject(new Error("failed")) : undefined)),
+    );
+    const shapes = sources.map((source) => shapeOf(live, source));
+    const opened = await Promise.allSettled(shapes.map((shape) => shape.attach()));
+    expect(opened.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "fulfilled", "rejected"]);
+    for (const shape of shapes) shape.close();
+    live.endAll();
+  });
 });
