@@ -61,6 +61,9 @@ const DEFINITIONS = `
     union all select pg_catalog.hash_record_extended(row(oid, xmin), 20) from pg_catalog.pg_amop where oid >= 16384
     union all select pg_catalog.hash_record_extended(row(oid, xmin), 21) from pg_catalog.pg_amproc where oid >= 16384
     union all select pg_catalog.hash_record_extended(row(oid, xmin), 22) from pg_catalog.pg_collation where oid >= 16384
+    union all select pg_catalog.hash_record_extended(row(oid, xmin), 31) from pg_catalog.pg_ts_config where oid >= 16384
+    union all select pg_catalog.hash_record_extended(row(oid, xmin), 32) from pg_catalog.pg_ts_dict where oid >= 16384
+    union all select pg_catalog.hash_record_extended(row(mapcfg, maptokentype, mapseqno, xmin), 33) from pg_catalog.pg_ts_config_map
     union all select pg_catalog.hash_record_extended(row(oid, xmin), 23) from pg_catalog.pg_language
     union all select pg_catalog.hash_record_extended(row(oid, xmin), 24) from pg_catalog.pg_extension
     union all select pg_catalog.hash_record_extended(row(oid, xmin), 25) from pg_catalog.pg_publication

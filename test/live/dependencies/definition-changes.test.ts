@@ -131,6 +131,8 @@ test.each([
   "create domain public.age as int check (value > 0)",
   "create operator public.=== (leftarg = text, rightarg = text, function = texteq)",
   "create cast (public.mood as jsonb) with inout",
+  "create text search configuration public.plain (copy = english)",
+  "alter text search configuration public.plain drop mapping for word",
   "create schema further",
   "create role reader_of_all",
   "grant reader_of_all to authenticated",
