@@ -15,6 +15,7 @@ const PAGES: readonly Page[] = [
   { name: "table-interface", responses: 20 },
   { name: "graphql", responses: 15, settings: { GRAPHQL_NODE: "true", PGRST_DB_AGGREGATES_ENABLED: "true" } },
   { name: "rest", responses: 5 },
+  { name: "asynchronous", responses: 2 },
   { name: "errors", responses: 1 },
   { name: "admin-interface", responses: 15, settings: { STUDIO_SQL: "on" } },
 ];
