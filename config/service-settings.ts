@@ -90,12 +90,12 @@ export const POSTGRES_SETTINGS = {
   ownerDatabaseUrl: secret(
     "OWNER_DATABASE_URL",
     postgresUrl,
-    "The same database with the login that owns the schema, for migrations and commands. If it is not set, DATABASE_URL is used.",
+    "The connection string of the same database with the login that owns the schema, for migrations and commands. If it is not set, DATABASE_URL is used.",
   ),
   directDatabaseUrl: secret(
     "DIRECT_DATABASE_URL",
     postgresUrl,
-    "The same database without a pooler, as the owner. Set it if OWNER_DATABASE_URL leads to a pooler. If it is not set, OWNER_DATABASE_URL is used.",
+    "The connection string of the same database without a pooler, as the owner. Set it if OWNER_DATABASE_URL leads to a pooler. If it is not set, OWNER_DATABASE_URL is used.",
   ),
   readDatabaseUrls: secret(
     "READ_DATABASE_URLS",
@@ -176,7 +176,7 @@ export const POSTGRES_SETTINGS = {
     "DB_ANON_STATEMENT_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "5",
-    "The same for the anonymous role, if it is less.",
+    "The time after which Postgres cancels a statement of the anonymous role, if it is less than DB_STATEMENT_TIMEOUT_SECONDS.",
   ),
   lockTimeout: withDefault(
     "DB_LOCK_TIMEOUT_SECONDS",
@@ -368,7 +368,7 @@ export const LIMIT_SETTINGS = {
     "MAX_ANONYMOUS_BODY_BYTES",
     integer(1024),
     "1048576",
-    "The same for the anonymous role.",
+    "The size of a body that the anonymous role may send, if the other limit of the address is not lower.",
   ),
   maxRowBytes: withDefault(
     "MAX_ROW_BYTES",
@@ -434,7 +434,7 @@ export const LIMIT_SETTINGS = {
     "WEBSOCKET_MAX_TOTAL_BYTES",
     integer(1_048_576),
     "134217728",
-    "The same for all WebSockets together.",
+    "The memory for joins, tokens, filters and variables of all WebSockets together.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -482,7 +482,7 @@ export const OBSERVABILITY_SETTINGS = {
   traceEndpointWhole: optional(
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     httpUrl,
-    "The same with its path `v1/traces`. It takes precedence.",
+    "The address for traces of an OpenTelemetry collector, with its path `v1/traces`. It takes precedence over OTEL_EXPORTER_OTLP_ENDPOINT.",
   ),
   traceHeaders: secret(
     ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"],

@@ -44,6 +44,9 @@ describe("finding phrases", () => {
     "That takes 580 MB.",
     "Elsewhere, comes `must-refetch`.",
     "Without any, joins are refused.",
+    "The same for the anonymous role.",
+    "Divided among the workers are the pools.",
+    "Use one of Allow.",
   ])("finds “%s”", (text) => {
     expect(findHardPhrases(text)).not.toEqual([]);
   });

@@ -20,6 +20,18 @@ const RULES: readonly Rule[] = [
     ),
     instead: "the noun that is meant",
   },
+  {
+    phrase: new RegExp(String.raw`${BEGIN}The same (?:for|with|without|while|after|beyond)\b`, "gm"),
+    instead: "the noun that is meant, since an entry is read alone",
+  },
+  {
+    phrase: new RegExp(String.raw`${BEGIN}(?:Divided|Exempt|Excluded|Refused|Unaffected)\b[^.|\n]* (?:is|are)\b`, "gm"),
+    instead: "the subject before its verb",
+  },
+  {
+    phrase: /\b[Uu]se (?:one|that|those) of (?:the hint|a response|[A-Z][a-z]+\b)/g,
+    instead: "the noun that is meant",
+  },
   { phrase: /\bof those (?:that|which|who|of)\b/g, instead: "the noun that is meant" },
   { phrase: /\b(?:whoever|whomever)\b/g, instead: "a noun" },
   { phrase: /\bfound out\b/g, instead: "detected" },

@@ -2,22 +2,26 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { useDatabase } from "../database.ts";
+import { useFolder } from "../fixture.ts";
 import { REPOSITORY } from "../repository.ts";
 import { useService } from "../serve.ts";
+import { withCodes } from "./codes-of-messages.ts";
 import { inClone } from "./in-clone.ts";
+import { requestsOf } from "./requests-of-page.ts";
 import { followTutorial, isAsPublished } from "./tutorial.ts";
 
 const database = useDatabase();
-const service = useService({ database });
+const mails = useFolder("content-service-mails-");
+// On a playground an address is proved without an e-mail.
+const service = useService({ database, settings: () => ({ MAIL_DIR: mails, AUTH_AUTOCONFIRM: "true" }) });
 
 test("the requests of the page about sign-in have the responses that it shows", async () => {
   const page = await readFile(join(REPOSITORY, "docs/sign-in.md"), "utf8");
-  const environment = inClone(database);
-  // Examples for clients, which need a browser or a code, have no response beside them.
-  const requests = page
-    .replaceAll(/^```(?:js|sql|html)\n.*?^```$/gms, "")
-    .replaceAll(/^```json\n\{ "user".*?^```$/gms, "");
-  const steps = await followTutorial(requests, { folder: REPOSITORY, environment, address: service.url });
-  expect(steps.filter(({ expected }) => expected !== null).length).toBeGreaterThan(12);
+  // A request that the service sends.
+  const requests = requestsOf(page.replace(/^```json\n\{ "user".*?^```$/ms, ""));
+  const install = (commands: string) => withCodes(commands, mails);
+  const options = { folder: REPOSITORY, environment: inClone(database), address: service.url, install };
+  const steps = await followTutorial(requests, options);
+  expect(steps.filter(({ expected }) => expected !== null).length).toBeGreaterThan(24);
   expect(steps.filter((step) => !isAsPublished(step))).toEqual([]);
 });
