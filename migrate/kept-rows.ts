@@ -19,6 +19,7 @@ type TableColumn = {
   readonly type: string;
   /** True if an inserted row has to have a value. */
   readonly isRequired: boolean;
+  readonly hasDefault: boolean;
 };
 
 /** A table with rows that a file is about to drop. */
@@ -172,7 +173,7 @@ async function dropNeedlessCopies(client: pg.ClientBase, kept: readonly KeptTabl
 async function readColumns(client: pg.ClientBase, table: string): Promise<TableColumn[]> {
   const { rows } = await client.query<TableColumn>(
     `select attname as name, pg_catalog.format_type(atttypid, atttypmod) as type,
-      attnotnull and not atthasdef and attidentity = '' as "isRequired"
+      attnotnull and not atthasdef and attidentity = '' as "isRequired", atthasdef or attidentity <> '' as "hasDefault"
      from pg_catalog.pg_attribute
      where attrelid = pg_catalog.to_regclass($1) and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
     [table],
@@ -201,7 +202,7 @@ async function tryToInsert(client: pg.ClientBase, table: KeptTable, report: Repo
 
 /**
  * Inserts the rows without users' triggers, which have already run for them; sequences continue after the inserted values. Rows that the
- * file has inserted again stay as they are. Returns the number of inserted rows.
+ * file has inserted again, with the same values in columns without a default, stay as they are. Returns the number of inserted rows.
  */
 async function insertRows(client: pg.ClientBase, table: KeptTable): Promise<number> {
   const name = nameOf(table);
@@ -215,12 +216,23 @@ async function insertRows(client: pg.ClientBase, table: KeptTable): Promise<numb
       await client.query(`alter table ${name} ${state} trigger ${quotedName(trigger.name)}`);
   };
   const columns = table.columns.map((column) => quotedName(column.name)).join(", ");
-  const texts = table.columns.map((column) => `${quotedName(column.name)}::pg_catalog.text`).join(", ");
+  const described = table.columns.some(({ hasDefault }) => !hasDefault)
+    ? table.columns.filter(({ hasDefault }) => !hasDefault)
+    : table.columns;
+  const texts = described.map((column) => `${quotedName(column.name)}::pg_catalog.text`).join(", ");
   const values = table.columns.map((column) => `${quotedName(column.name)}::${column.type}`).join(", ");
   await switchTriggers("disable");
   const { rowCount: inserted } = await client.query(
     `insert into ${name} (${columns}) overriding system value
-     select ${values} from (select ${columns} from ${table.copy} except all select ${texts} from ${name}) as kept
+     select ${values} from (
+       select *, array[${texts}] as described, pg_catalog.row_number() over (partition by ${texts}) as nth from ${table.copy}
+     ) as kept
+     where not exists (
+       select from (
+         select array[${texts}] as described, pg_catalog.row_number() over (partition by ${texts}) as nth from ${name}
+       ) as inserted
+       where inserted.described operator(pg_catalog.=) kept.described and inserted.nth operator(pg_catalog.=) kept.nth
+     )
      on conflict do nothing`,
   );
   await client.query("set constraints all immediate");
