@@ -133,7 +133,8 @@ describe("an everyday task, as its page says:", () => {
     });
     try {
       await sql("insert into orders (status, total) values ('paid', 12.50)");
-      await until(() => printed.includes("status: 'paid'"));
+      await until(() => printed !== "");
+      expect(printed).toContain("status: 'paid'");
     } finally {
       child.kill();
       await rm(folder, { recursive: true, force: true });

@@ -216,6 +216,7 @@ describeInBrowser("the first row in Studio, in a clone under npm start", () => {
     await page.getByText(`Viewing as ${ADA} (authenticated)`).waitFor();
     await cell(page, 0, "Second light").waitFor();
     await askWhy(page, "Second light", "authenticated sees 1 of 1 rows.");
+    expect(new URL(page.url()).pathname).toBe("/studio/access");
     await page.close();
   });
 });

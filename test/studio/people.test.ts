@@ -150,7 +150,9 @@ describeInBrowser("the page of people", () => {
     await expectAccessible(page);
     await dialog().getByLabel("E-mail address").fill("sample@example.org");
     await act("Send");
-    await page.getByRole("article").filter({ hasText: "To sample@example.org" }).waitFor();
+    const sample = page.getByRole("article").filter({ hasText: "To sample@example.org" });
+    await sample.waitFor();
+    expect(await sample.getByRole("link").getAttribute("href")).toMatch(/\/auth\/invitation\?token=sample$/);
   });
 
   test("makes a key that is shown once and works, and revokes it", async () => {
