@@ -166,6 +166,23 @@ describe("an everyday task, as its page says:", () => {
     await supabase.removeAllChannels();
   });
 
+  test("the rows of one table come back from a backup", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "backup-"));
+    try {
+      const file = join(folder, "backup.gz");
+      await sql("insert into public.notes (owner_id, words) values (0, 'saved')");
+      expect((await runCommand("backup", [file], database)).code).toBe(0);
+      await sql("delete from public.notes where words = 'saved'");
+      const restore = (...words: string[]) => runCommand("restore", ["--table", "notes", file, ...words], database);
+      expect((await restore()).stdout).toContain("Nothing was changed.");
+      expect((await sql("select from public.notes where words = 'saved'")).rowCount).toBe(0);
+      expect((await restore("--apply")).stdout).toContain("1 rows are inserted and 0 overwritten.");
+      expect((await sql("select from public.notes where words = 'saved'")).rowCount).toBe(1);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
   test("why a user does not see a row", async () => {
     await sql("insert into public.notes (owner_id, words) values (0, 'of somebody else')");
     const { stdout } = await runCommand("why", ["--user", ADA.email, "notes?words=eq.of somebody else"], database);
