@@ -176,7 +176,7 @@ describe("an everyday task, as its page says:", () => {
       const restore = (...words: string[]) => runCommand("restore", ["--table", "notes", file, ...words], database);
       expect((await restore()).stdout).toContain("Nothing was changed.");
       expect((await sql("select from public.notes where words = 'saved'")).rowCount).toBe(0);
-      expect((await restore("--apply")).stdout).toContain("1 rows are inserted and 0 overwritten.");
+      expect((await restore("--apply")).stdout).toContain("1 row is inserted and 0 overwritten.");
       expect((await sql("select from public.notes where words = 'saved'")).rowCount).toBe(1);
     } finally {
       await rm(folder, { recursive: true, force: true });
