@@ -136,7 +136,10 @@ function requireEmails(options: InvitationsOptions): {
 /** Returns the name that e-mails are sent in, or the host of the application. */
 function projectName({ settings, siteUrl }: Pick<InvitationsOptions, "settings" | "siteUrl">): string {
   const sender = settings?.mailFrom ?? "";
-  const name = sender.slice(0, Math.max(0, sender.indexOf("<"))).replaceAll('"', "").trim();
+  const name = sender
+    .slice(0, Math.max(0, sender.indexOf("<")))
+    .replaceAll('"', "")
+    .trim();
   return name || new URL(settings?.applicationUrl() ?? siteUrl()).host;
 }
 
