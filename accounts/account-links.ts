@@ -146,7 +146,7 @@ async function beginEmailChange(
   await codes.add(client, { purpose: other, userId, to: isNew ? email : newEmail, newAddress: newEmail });
 }
 
-function emailTaken(): ApiError {
+export function emailTaken(): ApiError {
   return new ApiError("conflict", "RESOURCE_CONFLICT", "A user with this e-mail address exists already.", {
     details: "email",
   });

@@ -16,6 +16,7 @@ import { parseClaims, serializeClaims } from "./identity/claims.ts";
 import type { ClientInfo } from "./identity/client-info.ts";
 import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { IssuingKeys } from "./identity/token-keys.ts";
+import { type Invitations, makeInvitations } from "./invitations.ts";
 import {
   type MfaLogin,
   makeLogin,
@@ -65,6 +66,7 @@ export type Accounts = Registration & {
   /** Returns the operations of an administrator, who is recorded as that client. */
   administrationBy(clientInfo: ClientInfo): Administration;
   readonly links: AccountLinks;
+  readonly invitations: Invitations;
   readonly tokens: TokenPairs;
   readonly authSessions: AuthSessions;
   /** Tokens for clients of Supabase Auth. */
@@ -154,6 +156,10 @@ export function makeAccounts(options: AccountsOptions): Accounts {
       ...{ asOwner, passwords, policy, codes, codeEmails },
       secureEmailChange: codeSettings?.secureEmailChange ?? true,
       serviceUrl: siteUrl,
+    }),
+    invitations: makeInvitations({
+      ...{ asOwner, passwords, policy, siteUrl, settings: codeSettings },
+      emailQueue: emailQueue ?? null,
     }),
     sessions,
     readClaims,

@@ -96,6 +96,8 @@ type MessageLimits = {
 
 export type CodeEmailSettings = MessageLimits & {
   readonly writeMail: WriteMail;
+  /** The sender, for example `Example <no-reply@example.com>`. */
+  readonly mailFrom: string | null;
   /** The URL of the application. */
   readonly applicationUrl: () => string;
   readonly secureEmailChange: boolean;
@@ -290,6 +292,8 @@ class QueuedCodeEmails implements CodeEmails {
       NewEmail: newEmail ?? "",
       Data: metadata,
       RedirectTo: redirectTo,
+      Inviter: "",
+      Project: "",
     });
   }
 

@@ -15,6 +15,7 @@ export const EMAIL_LINK_PATHS = {
   newPassword: "/auth/new-password",
   verifyEmail: "/auth/confirm-address",
   changeEmail: "/auth/change-address",
+  invitation: "/auth/invitation",
 } as const;
 
 /** The page that sends a link to set a new password. */
@@ -124,7 +125,7 @@ export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions
   };
 }
 
-function linkExpired(): ApiError {
+export function linkExpired(): ApiError {
   return new ApiError("invalid", "INVALID_TOKEN", "This link was used before, or has expired.", {
     hint: "Request a new link.",
   });

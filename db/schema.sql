@@ -523,13 +523,16 @@ create table auth.mail_tokens (
   password_hash text,
   user_name text,
   user_metadata jsonb,
+  role text,
+  inviter_id bigint,
   constraint content_service_mail_tokens_pkey PRIMARY KEY (token_hash),
   constraint content_service_mail_tokens_check CHECK ((expires_at > created_at)),
   constraint content_service_mail_tokens_code_hash_check CHECK ((octet_length(code_hash) = 32)),
   constraint content_service_mail_tokens_email_max_length CHECK ((length(email) <= 254)) NOT VALID,
   constraint content_service_mail_tokens_new_email_max_length CHECK ((length(new_email) <= 254)),
   constraint content_service_mail_tokens_password_hash_check CHECK ((password_hash ~~ '$%'::text)),
-  constraint content_service_mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text, 'change'::text, 'signup'::text, 'invite'::text, 'magiclink'::text, 'recovery'::text, 'email_change_current'::text, 'email_change_new'::text, 'reauthentication'::text, 'sms'::text, 'sms_signup'::text, 'phone_change'::text]))),
+  constraint content_service_mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text, 'change'::text, 'signup'::text, 'invite'::text, 'invitation'::text, 'magiclink'::text, 'recovery'::text, 'email_change_current'::text, 'email_change_new'::text, 'reauthentication'::text, 'sms'::text, 'sms_signup'::text, 'phone_change'::text]))),
+  constraint content_service_mail_tokens_role_check CHECK (((role IS NOT NULL) = (purpose = 'invitation'::text))),
   constraint content_service_mail_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
   constraint content_service_mail_tokens_user_metadata_max_length CHECK ((octet_length((user_metadata)::text) <= 8192)),
   constraint content_service_mail_tokens_user_name_max_length CHECK ((length(user_name) <= 200)),
@@ -544,9 +547,11 @@ alter table auth.mail_tokens enable row level security;
 comment on column auth.mail_tokens.attempts is 'How many wrong codes were tried; after five the code is invalid, the link is not.';
 comment on column auth.mail_tokens.code_hash is 'The code of the same mail: an HMAC whose key the database does not have, because six digits could be guessed from a hash. Null without a code.';
 comment on column auth.mail_tokens.email is 'Where it was sent: an e-mail address, or a phone number. Unless the purpose is a change, the token is invalid when this is no longer the user''s.';
+comment on column auth.mail_tokens.inviter_id is 'The administrator who has invited the user, whose right to do so is asked again when the invitation is accepted; null if it was none with an account.';
 comment on column auth.mail_tokens.is_pkce is 'Whether the link leads to a code for tokens; without flow_id that sign-in has expired.';
 comment on column auth.mail_tokens.new_email is 'The address, or the phone number, that the user changes to.';
 comment on column auth.mail_tokens.password_hash is 'The password of the sign-up that this mail proves: the account has it afterwards.';
+comment on column auth.mail_tokens.role is 'The role that the user gets by accepting the invitation.';
 comment on column auth.mail_tokens.used_at is 'When one side of a change of address was confirmed, which waits for the other.';
 comment on column auth.mail_tokens.user_metadata is 'The metadata that this sign-up gives.';
 comment on column auth.mail_tokens.user_name is 'The name that this sign-up gives.';
@@ -2059,6 +2064,36 @@ END;
 grant execute on function api.translated_title(bigint,text) to anon, authenticated, service_role;
 comment on function api.translated_title(bigint,text) is 'The title in that language; null without a translation.';
 
+-- function auth.accept_invitation(bytea,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.accept_invitation(token_hash bytea, password_hash text, client_info auth.client_info)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account auth.users;
+  v_token auth.mail_tokens;
+begin
+  select token.user_id into v_account.user_id from auth.mail_tokens as token where token.token_hash = accept_invitation.token_hash;
+  v_account := auth.lock_account(v_account.user_id);
+  if not exists (select from auth.find_invitation(accept_invitation.token_hash)) then
+    return null;
+  end if;
+  select * into v_token from auth.mail_tokens as token where token.token_hash = accept_invitation.token_hash;
+  perform auth.confirm_mail_code(v_token, v_account, client_info);
+  perform auth.set_password(v_token.user_id, accept_invitation.password_hash);
+  if v_token.role <> 'authenticated' then
+    perform auth.assign_role(
+      v_token.user_id, v_token.role,
+      row (client_info.address, client_info.user_agent, client_info.request_id, v_token.inviter_id)::auth.client_info
+    );
+  end if;
+  perform auth.log_event('invitation.accepted', v_token.user_id, client_info, jsonb_build_object('role', v_token.role));
+  return v_token.user_id;
+end;
+$function$;
+comment on function auth.accept_invitation(bytea,text,auth.client_info) is 'Spends the link, which proves the address, ends all that the account had before, and sets password and role. Null: the link is invalid.';
+
 -- function auth.accepts_sign_ups()
 CREATE OR REPLACE FUNCTION auth.accepts_sign_ups()
  RETURNS boolean
@@ -2685,6 +2720,34 @@ begin
 end;
 $function$;
 comment on function auth.begin_federation(bytea,bytea,jsonb,integer) is 'Stores the state of a browser that is redirected to a provider.';
+
+-- function auth.begin_invitation(bytea,bigint,text,integer,jsonb,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.begin_invitation(token_hash bytea, user_id bigint, role text, seconds integer, sign_up jsonb, client_info auth.client_info)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_address text;
+begin
+  if not exists (select from auth.roles where roles.name = begin_invitation.role and assignable) then
+    raise exception 'There is no role of that name for users' using errcode = 'WRONG', detail = 'role';
+  end if;
+  if not auth.may_invite(client_info.actor) then
+    raise exception 'Only administrators may invite users' using errcode = '42501';
+  end if;
+  perform auth.invite_account(begin_invitation.user_id, client_info);
+  select profile.email into v_address from auth.profile_of(begin_invitation.user_id) as profile;
+  perform auth.replace_mail_tokens(begin_invitation.user_id, 'invitation', null);
+  insert into auth.mail_tokens (token_hash, purpose, user_id, email, expires_at, user_name, user_metadata, role, inviter_id)
+    values (
+      begin_invitation.token_hash, 'invitation', begin_invitation.user_id, v_address, now() + make_interval(secs => seconds),
+      sign_up ->> 'name', nullif(sign_up -> 'metadata', 'null'), begin_invitation.role, client_info.actor
+    );
+  return v_address;
+end;
+$function$;
+comment on function auth.begin_invitation(bytea,bigint,text,integer,jsonb,auth.client_info) is 'Stores the link of an invitation, in place of an earlier one, and returns the address to send it to. The caller has locked the account.';
 
 -- function auth.begin_login(text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.begin_login(name text, client_info auth.client_info, OUT wait integer, OUT counted_name text, OUT user_id bigint, OUT password_hash text, OUT has_factor boolean, OUT factor_secrets text[], OUT backup_code_hash text)
@@ -3887,6 +3950,19 @@ AS $function$
 $function$;
 comment on function auth.find_account(text) is 'The account with that user name or e-mail address.';
 
+-- function auth.find_invitation(bytea)
+CREATE OR REPLACE FUNCTION auth.find_invitation(token_hash bytea)
+ RETURNS TABLE(user_id bigint, email text, role text)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select token.user_id, token.email, token.role
+  from auth.mail_tokens as token join auth.find_mail_token(find_invitation.token_hash, 'invitation') as found using (user_id)
+  where token.token_hash = find_invitation.token_hash and auth.may_invite(token.inviter_id);
+$function$;
+comment on function auth.find_invitation(bytea) is 'The invitation of a link that can be used: it has not expired, and its inviter is an administrator still.';
+
 -- function auth.find_mail_token(bytea,text)
 CREATE OR REPLACE FUNCTION auth.find_mail_token(token_hash bytea, purpose text)
  RETURNS TABLE(user_id bigint, username text, email text)
@@ -4428,6 +4504,21 @@ BEGIN ATOMIC
    ORDER BY counters.scope;
 END;
 comment on function auth.login_counters(text,inet) is 'The counters of a sign-in and their limits in 15 minutes, in the order in which they are locked.';
+
+-- function auth.may_invite(bigint)
+CREATE OR REPLACE FUNCTION auth.may_invite(inviter_id bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select inviter_id is null or exists (
+    select from auth.users as account join auth.user_roles using (user_id)
+    where account.user_id = may_invite.inviter_id and not auth.is_disabled(account)
+      and pg_has_role(to_regrole(quote_ident(user_roles.role)), 'admin', 'usage')
+  );
+$function$;
+comment on function auth.may_invite(bigint) is 'Whether the inviter is an administrator now.';
 
 -- function auth.merge_metadata(jsonb,jsonb)
 CREATE OR REPLACE FUNCTION auth.merge_metadata(metadata jsonb, changes jsonb)

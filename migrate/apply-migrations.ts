@@ -492,7 +492,7 @@ async function applyFile(client: pg.ClientBase, file: CurrentFile, report: Repor
   if (file.transaction && endsTransactions(sql)) return applyFileInTransactions(client, { file, sql, report });
   try {
     if (file.transaction) await client.query("begin");
-    const kept = file.transaction ? await keepRows(client, file, report) : [];
+    const kept = file.transaction ? await keepRows(client, file) : [];
     await client.query(sql);
     await client.query(RESET_ROLE);
     await restoreKeptRows(client, kept, report);
@@ -515,7 +515,7 @@ async function applyFileInTransactions(
   try {
     await runTransactions(client, transactions, {
       async begin(index) {
-        if (index === keeping) kept = await keepRows(client, file, report);
+        if (index === keeping) kept = await keepRows(client, file);
       },
       async finish(index) {
         if (index < transactions.length - 1) return;

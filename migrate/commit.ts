@@ -1,5 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type pg from "pg";
 import { withClient } from "#postgres/client";
 import { applyCommitted } from "./apply-migrations.ts";
 import {
@@ -13,7 +14,14 @@ import {
 import { type CurrentFile, currentFiles } from "./current-files.ts";
 import { groupIntoMigrations } from "./current-groups.ts";
 import { dumpSchema } from "./dump-schema.ts";
-import { type ReportLine, withKeptRows } from "./kept-rows.ts";
+import {
+  describeLostTable,
+  findDroppedTables,
+  findLostTables,
+  type LostTable,
+  type ReportLine,
+  withKeptRows,
+} from "./kept-rows.ts";
 import { forgetProgress } from "./migration-progress.ts";
 import { type RehearsedStatement, rehearseCurrent } from "./rehearse.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
@@ -24,10 +32,12 @@ type WrittenMigration = Pick<CommittedMigration, "file" | "name" | "hash">;
 const NO_TRANSACTION = "--! no-transaction";
 const MAX_NAME_LENGTH = 60;
 
-export type CommitReports = {
+export type CommitOptions = {
   readonly report?: ReportLine | undefined;
   /** Receives the verdicts of the statements before the commit, judged as if tables were large; null if they cannot be rehearsed. */
   readonly reportStatements?: ((statements: readonly RehearsedStatement[] | null) => void) | undefined;
+  /** Decides whether tables may be dropped with their rows, each of which is described; without it they may not. */
+  readonly confirmLoss?: ((tables: readonly string[]) => Promise<boolean>) | undefined;
 };
 
 /**
@@ -38,7 +48,7 @@ export async function commitCurrent(
   history: MigrationHistory,
   message: string,
   settings: MigrateSettings,
-  { report = () => {}, reportStatements }: CommitReports = {},
+  { report = () => {}, reportStatements, confirmLoss = async () => false }: CommitOptions = {},
 ): Promise<string[]> {
   if (/\p{Cc}/u.test(message) || message.length > 200)
     throw new Error("The message is one line of at most 200 characters.");
@@ -48,8 +58,15 @@ export async function commitCurrent(
   const written = await writeMigrations(history, message, files);
   const changed = written.map(({ file }) => displayPath(file));
   try {
-    const schemas = await makeSchemaTexts(settings, settings.histories, schemaScopeOf(history.name));
-    await withKeptRows(settings.url, files, report, () =>
+    const dropped = await withClient(settings.url, (client) => findDroppedTables(client, files));
+    let lost: LostTable[] = [];
+    const schemas = await makeSchemaTexts(settings, settings.histories, schemaScopeOf(history.name), async (client) => {
+      lost = await findLostTables(client, dropped);
+    });
+    const losses = lost.map(describeLostTable);
+    if (losses.length > 0 && !(await confirmLoss(losses))) throw new Error(refuseLoss(losses));
+    const kept = dropped.filter((table) => !lost.some((each) => each.table === table));
+    await withKeptRows(settings.url, kept, report, () =>
       applyCommitted(settings.url, settings.rootUrl, settings.histories, { limits: settings.lockLimits, report }),
     );
     changed.push(...(await writeSchemaFiles(schemas)));
@@ -61,6 +78,13 @@ export async function commitCurrent(
   await clearCurrentRecord(history, settings.url);
   for (const { file } of files) await rm(file);
   return changed;
+}
+
+function refuseLoss(losses: readonly string[]): string {
+  return (
+    `The migration drops rows that cannot come back:\n${losses.map((loss) => `  ${loss}\n`).join("")}` +
+    "Change the table by alter table, which keeps its rows, or commit with --drop-rows."
+  );
 }
 
 /** Turns the last migration of the history back into files in `current/`. */
@@ -185,11 +209,12 @@ function schemaScopeOf(name: MigrationHistory["name"]): SchemaScope {
 /** The texts by file; null if there are no migrations. */
 type SchemaTexts = ReadonlyMap<string, string | null>;
 
-/** The schema after all committed migrations are applied to an empty database. */
+/** The schema after all committed migrations are applied to an empty database, which can be inspected. */
 export async function makeSchemaTexts(
   { shadowUrl, rootUrl }: ScratchDatabases,
   histories: readonly MigrationHistory[],
   scope: SchemaScope,
+  inspect: (client: pg.ClientBase) => Promise<void> = async () => {},
 ): Promise<SchemaTexts> {
   const schemas = new Map<string, string | null>();
   await withScratchDatabase(shadowUrl, rootUrl, async () => {
@@ -201,6 +226,7 @@ export async function makeSchemaTexts(
       if (committed.length > 0) await applyCommitted(shadowUrl, rootUrl, applied);
       schemas.set(file, committed.length > 0 ? await withClient(shadowUrl, dumpSchema) : null);
     }
+    await withClient(shadowUrl, inspect);
   });
   return schemas;
 }

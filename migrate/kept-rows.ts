@@ -3,8 +3,6 @@ import { quotedName, withClient } from "#postgres/client";
 import { displayPath } from "./committed-migrations.ts";
 import { splitStatements } from "./split-statements.ts";
 
-/** A line of a file in `current/` that keeps the rows of tables that the file drops and creates again. */
-const KEEP_ROWS = /^--![ \t]*keep-rows[ \t]*$/m;
 const DROP_TABLE = /^drop\s+table\s+(?:if\s+exists\s+)?(?<names>.+?)(?:\s+(?:cascade|restrict))?$/is;
 const NAME = /(?:"(?:[^"]|"")+"|[\w$\u0080-\uffff]+)/;
 /** `public.notes`, `"Notes"`. */
@@ -16,28 +14,33 @@ const KEEPING_SCHEMA = "graphile_migrate";
 type ScriptFile = { readonly file: string; readonly sql: string };
 export type ReportLine = (line: string) => void;
 
-type DroppedTable = {
+type TableColumn = {
+  readonly name: string;
+  readonly type: string;
+  /** True if an inserted row has to have a value. */
+  readonly isRequired: boolean;
+  readonly hasDefault: boolean;
+};
+
+/** A table with rows that a file is about to drop. */
+export type DroppedTable = {
+  readonly file: string;
   readonly schema: string;
   readonly name: string;
   readonly oid: number;
   readonly rows: number;
+  readonly columns: readonly TableColumn[];
 };
 
-type KeptColumn = { readonly name: string; readonly type: string };
+/** A table whose rows cannot come back, and why. */
+export type LostTable = { readonly table: DroppedTable; readonly problem: string };
 
 /** The rows as texts, which survive if a type of the table is dropped too. */
-export type KeptTable = DroppedTable & { readonly copy: string; readonly columns: readonly KeptColumn[] };
+export type KeptTable = DroppedTable & { readonly copy: string };
 
-/** Reports the rows that the file is about to drop, and copies those to keep. */
-export async function keepRows(client: pg.ClientBase, file: ScriptFile, report: ReportLine): Promise<KeptTable[]> {
-  const isKept = KEEP_ROWS.test(file.sql);
-  const kept: KeptTable[] = [];
-  for (const table of await findDroppedTables(client, file.sql)) {
-    report(`${displayPath(file.file)}: drops ${nameOf(table)} and its ${rowCount(table.rows)}.`);
-    if (isKept) kept.push(await copyRows(client, table));
-    else report('  To keep the rows of a table that comes back with the same columns, add the line "--! keep-rows".');
-  }
-  return kept;
+/** Copies the rows that the file is about to drop. */
+export async function keepRows(client: pg.ClientBase, file: ScriptFile): Promise<KeptTable[]> {
+  return copyTables(client, await findDroppedTables(client, [file]));
 }
 
 /** Puts the rows back into tables that have the same columns. The table that was dropped last comes first, since others refer to it. */
@@ -47,34 +50,27 @@ export async function restoreKeptRows(
   report: ReportLine,
 ): Promise<void> {
   for (const table of kept.toReversed()) {
-    const columns = await readColumns(client, nameOf(table));
-    const missing = table.columns.find(({ name, type }) => {
-      return !columns.some((column) => column.name === name && column.type === type);
-    });
-    if (columns.length === 0 || missing) {
-      const reason = missing && columns.length > 0 ? `it has no column ${missing.name} ${missing.type}` : "it is gone";
-      report(`  The rows of ${nameOf(table)} could not be kept: ${reason}. They are in ${table.copy}, as texts.`);
-      continue;
-    }
-    await insertRows(client, table);
-    await client.query(`drop table ${table.copy}`);
-    report(`  ${nameOf(table)} has its ${rowCount(table.rows)} again.`);
+    report(`${displayPath(table.file)}: drops ${nameOf(table)} and its ${rowCount(table.rows)}.`);
+    const problem = (await findColumnProblem(client, table)) ?? (await tryToInsert(client, table, report));
+    if (problem === null) await client.query(`drop table ${table.copy}`);
+    else report(`  The rows could not be kept: ${problem}. They are in ${table.copy}, as texts.`);
   }
 }
 
-/** Keeps rows during work on other connections: the copies stay if it fails. */
+/** Keeps rows of tables during work on other connections. If that fails, the copies of tables that are still there are dropped. */
 export async function withKeptRows(
   url: string,
-  files: readonly ScriptFile[],
+  tables: readonly DroppedTable[],
   report: ReportLine,
   work: () => Promise<void>,
 ): Promise<void> {
-  const kept = await withClient(url, async (client) => {
-    const tables = new Map<number, KeptTable>();
-    for (const file of files) for (const table of await keepRows(client, file, report)) tables.set(table.oid, table);
-    return [...tables.values()];
-  });
-  await work();
+  const kept = await withClient(url, (client) => copyTables(client, tables));
+  try {
+    await work();
+  } catch (error) {
+    await withClient(url, (client) => dropNeedlessCopies(client, kept));
+    throw error;
+  }
   if (kept.length === 0) return;
   await withClient(url, async (client) => {
     await client.query("begin");
@@ -83,13 +79,56 @@ export async function withKeptRows(
   });
 }
 
-/** The tables with rows that a script drops, each once. */
-async function findDroppedTables(client: pg.ClientBase, sql: string): Promise<DroppedTable[]> {
+/** The tables to which the rows cannot come back, because they have other columns in the database of the client, or are not there. */
+export async function findLostTables(client: pg.ClientBase, tables: readonly DroppedTable[]): Promise<LostTable[]> {
+  const lost: LostTable[] = [];
+  for (const table of tables) {
+    const problem = await findColumnProblem(client, table);
+    if (problem !== null) lost.push({ table, problem });
+  }
+  return lost;
+}
+
+/** `"public"."notes" and its 2 rows: it is not created again`. */
+export function describeLostTable({ table, problem }: LostTable): string {
+  return `${nameOf(table)} and its ${rowCount(table.rows)}: ${problem}`;
+}
+
+async function findColumnProblem(client: pg.ClientBase, table: DroppedTable): Promise<string | null> {
+  const columns = await readColumns(client, nameOf(table));
+  if (columns.length === 0) return "it is not created again";
+  const missing = table.columns.find(({ name, type }) => {
+    return !columns.some((column) => column.name === name && column.type === type);
+  });
+  if (missing) return `it has no column ${missing.name} ${missing.type}`;
+  const required = columns.find(
+    ({ name, isRequired }) => isRequired && !table.columns.some((column) => column.name === name),
+  );
+  return required ? `its new column ${required.name} requires a value` : null;
+}
+
+/** The tables with rows that scripts drop, each once, in the order of the scripts. */
+export async function findDroppedTables(client: pg.ClientBase, files: readonly ScriptFile[]): Promise<DroppedTable[]> {
+  const dropped = new Map<number, DroppedTable>();
+  for (const { file, sql } of files) {
+    for (const table of await findNamedTables(client, sql)) {
+      const counted = await client.query<{ rows: string }>(`select pg_catalog.count(*) as rows from ${nameOf(table)}`);
+      const rows = Number(counted.rows[0]!.rows);
+      if (rows > 0) dropped.set(table.oid, { ...table, file, rows, columns: await readColumns(client, nameOf(table)) });
+    }
+  }
+  return [...dropped.values()];
+}
+
+async function findNamedTables(
+  client: pg.ClientBase,
+  sql: string,
+): Promise<Pick<DroppedTable, "schema" | "name" | "oid">[]> {
   const names = splitStatements(sql).flatMap((statement) => {
     const list = DROP_TABLE.exec(statement.sql)?.groups?.names ?? "";
     return list.split(",").map((name) => name.trim());
   });
-  const { rows } = await client.query<Omit<DroppedTable, "rows">>(
+  const { rows } = await client.query<Pick<DroppedTable, "schema" | "name" | "oid">>(
     `select distinct on (class.oid) namespace.nspname as schema, class.relname as name, class.oid::pg_catalog.int8::int as oid
      from pg_catalog.unnest($1::pg_catalog.text[]) with ordinality as named (name, place)
      join pg_catalog.pg_class as class on class.oid = pg_catalog.to_regclass(named.name)
@@ -97,14 +136,7 @@ async function findDroppedTables(client: pg.ClientBase, sql: string): Promise<Dr
      where class.relkind in ('r', 'p') order by class.oid, named.place`,
     [names.filter((name) => TABLE_NAME.test(name))],
   );
-  const inOrder = rows.toSorted((one, other) => placeOf(names, one) - placeOf(names, other));
-  const dropped: DroppedTable[] = [];
-  for (const table of inOrder) {
-    const counted = await client.query<{ rows: string }>(`select pg_catalog.count(*) as rows from ${nameOf(table)}`);
-    const count = Number(counted.rows[0]!.rows);
-    if (count > 0) dropped.push({ ...table, rows: count });
-  }
-  return dropped;
+  return rows.toSorted((one, other) => placeOf(names, one) - placeOf(names, other));
 }
 
 function placeOf(names: readonly string[], { name }: Pick<DroppedTable, "name">): number {
@@ -119,26 +151,60 @@ function rowCount(rows: number): string {
   return rows === 1 ? "row" : `${rows} rows`;
 }
 
-async function copyRows(client: pg.ClientBase, table: DroppedTable): Promise<KeptTable> {
-  const columns = await readColumns(client, nameOf(table));
-  const copy = quotedName(KEEPING_SCHEMA, `rows_of_${table.oid}_${Date.now()}`);
-  const texts = columns.map(({ name }) => `${quotedName(name)}::pg_catalog.text as ${quotedName(name)}`);
-  await client.query(`create table ${copy} as select ${texts.join(", ")} from ${nameOf(table)}`);
-  return { ...table, copy, columns };
+async function copyTables(client: pg.ClientBase, tables: readonly DroppedTable[]): Promise<KeptTable[]> {
+  const kept: KeptTable[] = [];
+  for (const table of tables) {
+    const copy = quotedName(KEEPING_SCHEMA, `rows_of_${table.oid}_${Date.now()}`);
+    const texts = table.columns.map(({ name }) => `${quotedName(name)}::pg_catalog.text as ${quotedName(name)}`);
+    await client.query(`create table ${copy} as select ${texts.join(", ")} from ${nameOf(table)}`);
+    kept.push({ ...table, copy });
+  }
+  return kept;
+}
+
+async function dropNeedlessCopies(client: pg.ClientBase, kept: readonly KeptTable[]): Promise<void> {
+  for (const { oid, copy } of kept) {
+    const { rows } = await client.query("select from pg_catalog.pg_class where oid = $1", [oid]);
+    if (rows.length > 0) await client.query(`drop table ${copy}`);
+  }
 }
 
 /** The columns that can be written; empty if there is no such table. */
-async function readColumns(client: pg.ClientBase, table: string): Promise<KeptColumn[]> {
-  const { rows } = await client.query<KeptColumn>(
-    `select attname as name, pg_catalog.format_type(atttypid, atttypmod) as type from pg_catalog.pg_attribute
+async function readColumns(client: pg.ClientBase, table: string): Promise<TableColumn[]> {
+  const { rows } = await client.query<TableColumn>(
+    `select attname as name, pg_catalog.format_type(atttypid, atttypmod) as type,
+      attnotnull and not atthasdef and attidentity = '' as "isRequired", atthasdef or attidentity <> '' as "hasDefault"
+     from pg_catalog.pg_attribute
      where attrelid = pg_catalog.to_regclass($1) and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
     [table],
   );
   return rows;
 }
 
-/** Inserts the rows without users' triggers, which have already run for them; sequences continue after the inserted values. */
-async function insertRows(client: pg.ClientBase, table: KeptTable): Promise<void> {
+/** Returns why the table refuses the rows, in which case the transaction can go on; null if it has them. */
+async function tryToInsert(client: pg.ClientBase, table: KeptTable, report: ReportLine): Promise<string | null> {
+  await client.query("savepoint kept_rows");
+  try {
+    const inserted = await insertRows(client, table);
+    await client.query("release savepoint kept_rows");
+    const given = table.rows - inserted;
+    report(
+      given === 0
+        ? `  It has its ${rowCount(table.rows)} again.`
+        : `  It has ${inserted} of them again, and in place of the others rows that the file inserts.`,
+    );
+    return null;
+  } catch (error) {
+    await client.query("rollback to savepoint kept_rows");
+    return (error as Error).message;
+  }
+}
+
+/**
+ * Inserts the rows without users' triggers, which have already run for them; sequences continue after the inserted values. Rows that the
+ * file has inserted again, with the same values in columns without a default, stay as they are. Returns the number of inserted rows.
+ */
+async function insertRows(client: pg.ClientBase, table: KeptTable): Promise<number> {
   const name = nameOf(table);
   const { rows: triggers } = await client.query<{ name: string }>(
     `select tgname as name from pg_catalog.pg_trigger
@@ -149,11 +215,25 @@ async function insertRows(client: pg.ClientBase, table: KeptTable): Promise<void
     for (const trigger of triggers)
       await client.query(`alter table ${name} ${state} trigger ${quotedName(trigger.name)}`);
   };
-  const columns = table.columns.map((column) => quotedName(column.name));
-  const values = table.columns.map((column) => `${quotedName(column.name)}::${column.type}`);
+  const columns = table.columns.map((column) => quotedName(column.name)).join(", ");
+  const described = table.columns.some(({ hasDefault }) => !hasDefault)
+    ? table.columns.filter(({ hasDefault }) => !hasDefault)
+    : table.columns;
+  const texts = described.map((column) => `${quotedName(column.name)}::pg_catalog.text`).join(", ");
+  const values = table.columns.map((column) => `${quotedName(column.name)}::${column.type}`).join(", ");
   await switchTriggers("disable");
-  await client.query(
-    `insert into ${name} (${columns.join(", ")}) overriding system value select ${values.join(", ")} from ${table.copy}`,
+  const { rowCount: inserted } = await client.query(
+    `insert into ${name} (${columns}) overriding system value
+     select ${values} from (
+       select *, array[${texts}] as described, pg_catalog.row_number() over (partition by ${texts}) as nth from ${table.copy}
+     ) as kept
+     where not exists (
+       select from (
+         select array[${texts}] as described, pg_catalog.row_number() over (partition by ${texts}) as nth from ${name}
+       ) as inserted
+       where inserted.described operator(pg_catalog.=) kept.described and inserted.nth operator(pg_catalog.=) kept.nth
+     )
+     on conflict do nothing`,
   );
   await client.query("set constraints all immediate");
   await switchTriggers("enable");
@@ -170,4 +250,5 @@ async function insertRows(client: pg.ClientBase, table: KeptTable): Promise<void
       [sequence],
     );
   }
+  return inserted!;
 }

@@ -6,7 +6,7 @@ import type { Config } from "#config";
 import { requireSupportedServer, withClient, withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { applyCommitted, applyCurrent } from "./apply-migrations.ts";
-import { type CommitReports, commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
+import { type CommitOptions, commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
 import {
   committedMigrations,
   displayPath,
@@ -29,7 +29,7 @@ export type MigrateCommand =
   | { readonly name: "migrate"; readonly report?: ReportLine }
   /** Applies the files in `current/` once. */
   | { readonly name: "current" }
-  | (CommitReports & {
+  | (CommitOptions & {
       readonly name: "commit";
       readonly message: string;
       readonly history: MigrationHistory["name"];

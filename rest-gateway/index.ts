@@ -9,6 +9,7 @@ export { s3Handler } from "./storage/s3/s3-routes.ts";
 export { toStorageErrorResponse } from "./storage/storage-error.ts";
 export { STORAGE_PREFIX } from "./storage/storage-request.ts";
 export { storageHandler } from "./storage/storage-routes.ts";
+export { STUDIO_PATH } from "./studio/studio-files.ts";
 export { studioFolder } from "./studio/studio-folder.ts";
 export { makePrepareCall } from "./tasks/function-calls.ts";
 export { makeTaskRoutes } from "./tasks/task-routes.ts";

@@ -1,14 +1,14 @@
 import { homedir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { checkMailFolder, readMailTemplates } from "#accounts/mail";
 import { startPostgres } from "#cluster";
 import { deleteStaleDrafts } from "#cluster/embedded";
-import { type Config, checkListenAddress, isEmbedded, type LoadedConfig, readConfig } from "#config";
+import { type Config, checkListenAddress, type LoadedConfig, readConfig } from "#config";
 import type { AdminServer } from "#http/admin";
 import { displayPath, type MigrateSettings, type MigrationWatch, readUsersAccess, watchMigrations } from "#migrate";
 import { withServiceClient } from "#postgres/client";
-import { commandLine } from "#runtime";
 import { makeLogger, standardOutput } from "#runtime/log";
+import { writeBanner } from "./banner.ts";
 import { acceptsStartArguments, takeBranch } from "./cli/command/command.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, handleUncaughtErrors, reportFailure } from "./processes/process-lifecycle.ts";
 import { growYoungGeneration } from "./processes/young-generation.ts";
@@ -114,18 +114,17 @@ function hasHome(): boolean {
 }
 
 async function printBanner({ url, postgres }: RunningService): Promise<void> {
-  const hasUsers = (await withServiceClient(postgres.migrate.url, readUsersAccess)) !== null;
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "DATABASE_URL";
-  print(`
-  address    ${url}
-${config.studio === "off" ? "" : `  studio     ${url}/studio\n`}  health     ${url}/health
-  graphql    ${url}/graphql${config.graphqlExplorer ? `\n  explorer   ${url}/graphiql` : ""}
-${isSingleProcess ? "" : `  workers    ${config.workers}\n`}${admin ? `  metrics    ${admin.url}/metrics\n` : ""}  data       ${data}
-${hasUsers ? `  users      ${config.usersAccess} (${config.usersAccessReason})\n` : ""}  keys       ${commandLine("keys")}
-  psql       ${commandLine("psql")}
-${isDevelopment ? `  migration  ${currentFolder(postgres)}, applied on every save\n` : ""}
-  ready in ${seconds} s`);
+  print(
+    writeBanner({
+      config,
+      url,
+      workers: isSingleProcess ? null : config.workers,
+      adminUrl: admin?.url ?? null,
+      hasUsers: (await withServiceClient(postgres.migrate.url, readUsersAccess)) !== null,
+      currentFolder: isDevelopment ? currentFolder(postgres) : null,
+      seconds: ((performance.now() - startedAt) / 1000).toFixed(1),
+    }),
+  );
 }
 
 /** The folder of the project's current migration. */

@@ -61,6 +61,11 @@ export class MessageQueue<Message> {
     this.#running.add(worker);
   }
 
+  /** Sends the message once, at once. Rejects if it is refused. */
+  sendNow(message: Message): Promise<void> {
+    return this.#attempt(message);
+  }
+
   /** Accepts no more messages and resolves when the queue is empty. */
   async close(): Promise<void> {
     this.#closing.abort();

@@ -14,6 +14,8 @@ const TEMPLATE_VARIABLES = [
   "NewEmail",
   "Data",
   "RedirectTo",
+  "Inviter",
+  "Project",
 ] as const;
 
 export type TemplateValues = Readonly<
@@ -25,7 +27,7 @@ type RenderText = (values: TemplateValues) => string;
 const EXPRESSION = /\{\{-?(.*?)-?\}\}/gs;
 const VARIABLE = /^\s*\.(\w+)((?:\.\w+)*)\s*$/;
 
-type DefaultTemplate = { readonly subject: string; readonly text: string };
+type DefaultTemplate = { readonly subject: string; readonly text: string; readonly html?: string };
 
 const EXPIRY = "The link and the code can be used once, and expire.";
 const IGNORE = "If it was not you, ignore this e-mail.";
@@ -52,6 +54,25 @@ ${EXPIRY} ${IGNORE}
 or enter this code: {{ .Token }}
 
 The link and the code can be used once, and expire.
+`,
+  },
+  invitation: {
+    subject: "{{ .Inviter }} invites you to {{ .Project }}",
+    text: `{{ .Inviter }} invites you to {{ .Project }}. To choose a password and sign in as {{ .Email }}, open this link within one day:
+
+{{ .ConfirmationURL }}
+
+The link can be used once. If you do not know who invites you, ignore this e-mail.
+`,
+    html: `<!doctype html>
+<html lang="en">
+<body style="font: 16px/1.5 system-ui, sans-serif; color: #1c2024; background: #ffffff; max-width: 34rem; margin: 2rem auto; padding: 0 1rem">
+<h1 style="font-size: 20px">You are invited to {{ .Project }}</h1>
+<p><strong>{{ .Inviter }}</strong> invites you to <strong>{{ .Project }}</strong>, where you sign in as {{ .Email }}.</p>
+<p><a href="{{ .ConfirmationURL }}" style="display: inline-block; padding: 10px 16px; border-radius: 6px; background: #1f5fbf; color: #ffffff; text-decoration: none">Choose a password</a></p>
+<p style="color: #5c646d">The link can be used once, within one day. If you do not know who invites you, ignore this e-mail.</p>
+</body>
+</html>
 `,
   },
   magic_link: {
@@ -108,7 +129,7 @@ const MAIL_NAMES = Object.keys(DEFAULTS) as MailName[];
 /** Reads the templates of MAIL_TEMPLATES_DIR; e-mails without a file there have the default text. */
 export function readMailTemplates(folder: string | null): WriteMail {
   const templates: Record<string, MailTemplate> = {};
-  for (const name of MAIL_NAMES) templates[name] = compilePlain(DEFAULTS[name]);
+  for (const name of MAIL_NAMES) templates[name] = compileDefault(DEFAULTS[name]);
   for (const { name, file } of folder === null ? [] : findTemplateFiles(folder)) {
     templates[name] = explainFault(file, () => compileFile(file, DEFAULTS[name].subject));
   }
@@ -155,6 +176,11 @@ function compileFile(file: string, defaultSubject: string): MailTemplate {
     ...compilePlain({ subject, text: toPlainText(body) }),
     html: compileTemplate(body, escapeHtml),
   };
+}
+
+function compileDefault(template: DefaultTemplate): MailTemplate {
+  const html = template.html === undefined ? null : compileTemplate(template.html, escapeHtml);
+  return { ...compilePlain(template), html };
 }
 
 function compilePlain({ subject, text }: DefaultTemplate): MailTemplate {

@@ -1,6 +1,9 @@
 /** The response of `GET /user-keys`: the keys by which rows and policies refer to users (`auth.uid()`), by user id. */
 export type UserKeys = { readonly keys: Readonly<Record<string, string>> };
 
+/** The response of `POST /invitations`. */
+export type InvitedUser = { readonly id: string };
+
 type UserSession = {
   readonly id: string;
   readonly kind: "browser" | "tokens";

@@ -5,22 +5,56 @@ import { listSignInSettings } from "#config";
 import { clientInfoOf, type HttpError, jsonResponse } from "#http";
 import type {
   AuditPage,
+  InvitedUser,
   KeptEmails,
   ProviderList,
   SessionList,
   SignInSettingList,
   UserKeys,
 } from "#operations/admin-types";
-import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
+import { readFields, TEXT } from "#rest-gateway/sign-in";
+import { ApiError } from "#runtime";
+import { invalidRequest, resourceNotFound, stateConflict } from "./admin-errors.ts";
 import { type AdminRequest, type AdminRoutes, type AdminServices, NO_CONTENT } from "./admin-request.ts";
 
 const PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 500;
+const EMAIL_PATTERN = /^[^@\s]+@[^@\s]+$/;
 const EVENT_PATTERN = /^[\w.-]{1,100}$/;
 
 /** Sessions, the audit log, e-mails of development, identity providers, and the settings of sign-in. */
 export function peopleRoutes(services: AdminServices): AdminRoutes {
-  return { ...sessionRoutes(services), ...recordRoutes(services) };
+  return { ...sessionRoutes(services), ...invitationRoutes(services), ...recordRoutes(services) };
+}
+
+function invitationRoutes({ accounts }: AdminServices): AdminRoutes {
+  const requireInvitations = () => {
+    if (!accounts) throw resourceNotFound("This database has no accounts.");
+    return accounts.invitations;
+  };
+  return {
+    "POST /invitations": async ({ request, userId, logEvent }) => {
+      const invitation = await readFields(request, { email: TEXT, role: TEXT });
+      if (!EMAIL_PATTERN.test(invitation.email)) throw invalidRequest("The member email must be an e-mail address.");
+      const invitations = requireInvitations();
+      await logEvent("studio.user_invited", invitation);
+      const key = await invitations.send(invitation, { ...clientInfoOf(request), actor: userId });
+      const id = (await accounts!.administrationBy(clientInfoOf(request)).readUser(key))?.id ?? "";
+      const invited: InvitedUser = { id };
+      return jsonResponse(201, invited);
+    },
+    "POST /invitations/sample": async ({ request, userId }) => {
+      const { email } = await readFields(request, { email: TEXT });
+      if (!EMAIL_PATTERN.test(email)) throw invalidRequest("The member email must be an e-mail address.");
+      await requireInvitations()
+        .sendSample(email, { ...clientInfoOf(request), actor: userId })
+        .catch((error: unknown) => {
+          if (error instanceof ApiError) throw error;
+          throw stateConflict(`The e-mail could not be sent: ${(error as Error).message}`, error);
+        });
+      return NO_CONTENT;
+    },
+  };
 }
 
 function sessionRoutes(services: AdminServices): AdminRoutes {

@@ -69,6 +69,8 @@ export type PolicyMatrixRow = {
 };
 
 type PolicyMatrixDependencies = {
+  /** The tables to try; without them, all exposed ones. */
+  readonly tables?: readonly CatalogTable[];
   readonly catalog: Catalog;
   /** The roles and claims to test. */
   readonly contexts: readonly StatementContext[];
@@ -88,7 +90,7 @@ const MAX_SAMPLES = 5;
 /** Tests each command on each exposed table in each context, and rolls everything back. */
 export async function readPolicyMatrix(dependencies: PolicyMatrixDependencies): Promise<PolicyMatrixRow[]> {
   const rows: PolicyMatrixRow[] = [];
-  const tables = exposedTables(dependencies.catalog);
+  const { tables = exposedTables(dependencies.catalog) } = dependencies;
   for (const [index, table] of tables.entries()) {
     dependencies.onProgress?.(index, tables.length);
     rows.push(...(await readTableMatrix(table, dependencies)));

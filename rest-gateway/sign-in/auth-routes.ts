@@ -19,7 +19,7 @@ import { oauthPages } from "./oauth/oauth-routes.ts";
 import type { OAuthConfig } from "./oauth/oauth-services.ts";
 import type { OAuthStore } from "./oauth/oauth-store.ts";
 import { formActionSource } from "./pages/form-page.ts";
-import { readPageRedirect } from "./pages/sign-in-pages.ts";
+import { ACCOUNT_PATH, readPageRedirect } from "./pages/sign-in-pages.ts";
 import { federationHandlers, makeStartLink } from "./provider-routes.ts";
 
 type AuthRouteOptions = {
@@ -27,10 +27,15 @@ type AuthRouteOptions = {
   readonly federation: Federation;
   readonly authenticator: Authenticator;
   readonly catalog: () => Catalog;
-  readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects" | "studioSql"> &
+  readonly config: Pick<
+    Config,
+    "applicationUrl" | "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects" | "studio" | "studioSql"
+  > &
     OAuthConfig;
   /** The store of applications, and of the users' grants to them. */
   readonly oauthStore: OAuthStore;
+  /** The path of Studio; null without Studio. */
+  readonly studioPath: string | null;
   /** Returns the public URL of the service. */
   readonly siteUrl: () => string;
 };
@@ -42,6 +47,7 @@ export function authRoutes({
   authenticator,
   config,
   siteUrl,
+  studioPath,
   catalog,
   oauthStore,
   limitExpensive,
@@ -59,6 +65,7 @@ export function authRoutes({
       startLink: makeStartLink(federation),
       oauthStore: config.oauthServer ? oauthStore : null,
       readTarget: (text) => readPageRedirect(text, siteUrl(), config.signInRedirects),
+      landing: (isAdministrator) => (isAdministrator ? studioPath : null) ?? config.applicationUrl ?? ACCOUNT_PATH,
       render: makePageRenderer(config),
     }),
   });
@@ -81,6 +88,10 @@ export function authPathPrefixes({
   };
 }
 
-function makePageRenderer({ signInRedirects }: Pick<Config, "signInRedirects">): RenderPage {
-  return makeRenderPage({ formTargets: signInRedirects.map(formActionSource) });
+function makePageRenderer({
+  signInRedirects,
+  applicationUrl,
+}: Pick<Config, "signInRedirects"> & Partial<Pick<Config, "applicationUrl">>): RenderPage {
+  const targets = applicationUrl ? [applicationUrl, ...signInRedirects] : signInRedirects;
+  return makeRenderPage({ formTargets: targets.map(formActionSource) });
 }

@@ -17,6 +17,7 @@ import {
 import { withClient, withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command/command.ts";
+import { confirmAtTerminal } from "./command/confirm.ts";
 import { withProgress } from "./command/progress.ts";
 import { DIFF_OPTIONS, type DiffOptions, EXIT_CHANGED, parseDiffOptions } from "./diff-options.ts";
 import {
@@ -42,6 +43,8 @@ type MigrateOptions = {
   readonly history: MigrationHistory["name"];
   readonly diff: DiffOptions;
   readonly rehearsal: RehearseOptions;
+  /** True if commit may drop rows that cannot come back. */
+  readonly dropsRows: boolean;
   readonly isConfirmed: boolean;
   readonly isForced: boolean;
   readonly backfill: BackfillCommand;
@@ -64,7 +67,7 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     for (const { problem, fix } of driftFindings(await readDrift(postgres)))
       console.log(`\n${problem}\n        ${fix}`);
   },
-  async commit({ migrate }, { message, history }) {
+  async commit({ migrate }, { message, history, dropsRows }) {
     if (!message) {
       throw new UsageError(`commit requires a message: ${commandLine("migrate", 'commit "add tags"')}`);
     }
@@ -72,9 +75,10 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
       const warnings = printWarnings(statements);
       if (warnings !== null) console.log(`${warnings}\n`);
     };
-    printFiles(
-      await runMigrations({ name: "commit", message, history, report: console.log, reportStatements }, migrate),
-    );
+    const confirmLoss = async (tables: readonly string[]) =>
+      dropsRows || confirmAtTerminal(`The migration drops for good:\n  ${tables.join("\n  ")}\nDrop the rows?`);
+    const reports = { report: console.log, reportStatements, confirmLoss };
+    printFiles(await runMigrations({ name: "commit", message, history, ...reports }, migrate));
   },
   async uncommit({ migrate }, { history }) {
     printFiles(await runMigrations({ name: "uncommit", history }, migrate));
@@ -227,9 +231,10 @@ await runCommand({
   Applies the committed migrations: those of the release, then the project's.
 ${commandLine("migrate", "status")}
   Prints applied and pending migrations, and how the schema differs from them.
-${commandLine("migrate", "commit MESSAGE [--history NAME]")}
+${commandLine("migrate", "commit MESSAGE [--history NAME] [--drop-rows]")}
   Turns the files in current/ into a committed migration and updates schema.sql. Says which statements hold up others where tables
-  are large, and their safe forms.
+  are large, and their safe forms. Rows of a table that the files drop are kept if it comes back with the same columns.
+  --drop-rows   drop the rows of the other tables without asking
 ${commandLine("migrate", "uncommit [--history NAME]")}
   Turns the last committed migration back into files in current/.
 ${commandLine("migrate", "undo [--yes [--force]]")}
@@ -269,6 +274,7 @@ ${commandLine("migrate", "--watch-only")}
 Example:
   ${commandLine("migrate", 'commit "add tags"')}`,
   options: {
+    "drop-rows": { type: "boolean" },
     erase: { type: "boolean" },
     force: { type: "boolean" },
     history: { type: "string" },
@@ -278,7 +284,8 @@ Example:
     ...REHEARSE_OPTIONS,
     ...BACKFILL_OPTIONS,
   },
-  async run(config, positionals, { erase, yes, force, history: historyOption, "watch-only": isWatchOnly, ...others }) {
+  async run(config, positionals, options) {
+    const { erase, yes, force, history: historyOption, "watch-only": isWatchOnly, ...others } = options;
     const [action = "migrate", ...args] = positionals;
     if (isWatchOnly && positionals.length > 0)
       throw new UsageError(`--watch-only cannot be combined with "${action}".`);
@@ -289,6 +296,8 @@ Example:
     if (historyOption !== undefined && action !== "commit" && action !== "uncommit") {
       throw new UsageError("--history is only allowed with commit and uncommit.");
     }
+    const dropsRows = options["drop-rows"] === true;
+    if (dropsRows && action !== "commit") throw new UsageError("--drop-rows is only allowed with commit.");
     if (yes && action !== "undo") throw new UsageError(`--yes cannot be combined with "${action}".`);
     if (force && !yes) throw new UsageError("--force is only allowed with undo --yes.");
     refuseOptions(action, others);
@@ -306,9 +315,14 @@ Example:
     try {
       if (isWatchOnly) await createTrigger(postgres, config);
       else {
-        const options = { config, message: args.join(" "), words: args, history, diff, rehearsal };
         await act(postgres, {
-          ...options,
+          config,
+          message: args.join(" "),
+          words: args,
+          history,
+          diff,
+          rehearsal,
+          dropsRows,
           backfill: backfillCommand,
           isConfirmed: yes === true,
           isForced: force === true,

@@ -1,11 +1,11 @@
 import { type Claims, INTERFACE_NAMES, type InterfaceName } from "#accounts/identity";
-import { type Catalog, exposedSchemas } from "#catalog";
+import { type Catalog, type CatalogTable, exposedSchemas, exposedTables } from "#catalog";
 import { loginRoleOf } from "#cluster";
 import type { Config } from "#config";
 import { type AttemptOutcome, listRequestRoles, type PolicyMatrixRow, readPolicyMatrix } from "#operations/inspect";
 import { withClient } from "#postgres/client";
 import type { StatementContext } from "#postgres/statement";
-import { commandLine } from "#runtime";
+import { commandLine, didYouMean } from "#runtime";
 import { formatColumns, runCommand, UsageError } from "./command/command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command/command-context.ts";
 
@@ -59,6 +59,17 @@ function formatOutcome(outcome: AttemptOutcome, total: number | null): string {
   }
 }
 
+/** Finds `things` or `public.things`. */
+function findExposedTable(name: string, catalog: Catalog): CatalogTable {
+  const tables = exposedTables(catalog);
+  const found = tables.filter((table) => name === table.name || name === `${table.schema}.${table.name}`);
+  if (found.length === 1) return found[0]!;
+  if (found.length > 1)
+    throw new UsageError(`Several schemas have a table "${name}": write ${found[0]!.schema}.${name}.`);
+  const names = tables.map((table) => table.name);
+  throw new UsageError(`Table "${name}" is not exposed${didYouMean(name, names) || "."}`);
+}
+
 /** Prints the progress once a second. */
 function makeProgress() {
   let saidAt = performance.now();
@@ -80,13 +91,14 @@ function makeContexts(catalog: Catalog, config: Config, request: MatrixRequest):
 }
 
 await runCommand({
-  usage: `${commandLine("policies", "[--sub ID | --claims JSON] [--role R …] [--interface NAME]")}
-  Runs each command on each exposed table as each role (or as those given), rolls it back, and prints
+  usage: `${commandLine("policies", "[TABLE …] [--sub ID | --claims JSON] [--role R …] [--interface NAME]")}
+  Runs each command on each exposed table (or on those given) as each role (or as those given), rolls it back, and prints
   the number of rows, "yes" for an insert that privileges and policies allow, or "-" if permission is denied.
   --interface   of the requests: ${INTERFACE_NAMES.join(", ")} (default: table)
 
 Examples:
   ${commandLine("policies", "--sub 7")}
+  ${commandLine("policies", "things")}
   ${commandLine("policies", `--role anon --role authenticated --claims '{"sub": "7", "tenant": "acme"}'`)}`,
   options: {
     sub: { type: "string" },
@@ -95,7 +107,6 @@ Examples:
     interface: { type: "string" },
   },
   async run(baseConfig, args, options) {
-    if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
     const interfaceName = INTERFACE_NAMES.find((name) => name === (options.interface ?? "table"));
     if (!interfaceName) throw new UsageError(`--interface must be one of ${INTERFACE_NAMES.join(", ")}.`);
     const claims = parseClaimOptions(options);
@@ -107,9 +118,10 @@ Examples:
         claims,
         interfaceName,
       });
+      const tables = args.length > 0 ? args.map((name) => findExposedTable(name, catalog)) : null;
       const rows = await withClient(requestUrl, (login) =>
         withClient(directUrl, (owner) =>
-          readPolicyMatrix({ catalog, contexts, login, owner, onProgress: makeProgress() }),
+          readPolicyMatrix({ catalog, contexts, login, owner, onProgress: makeProgress(), ...(tables && { tables }) }),
         ),
       );
       printMatrix(

@@ -118,7 +118,7 @@ function describe({ comparison, applied, dependents }: RestoredTable, madeAt: st
     : "compared as whole rows, because it has no key that the backup has too";
   const here = onlyHere === null ? "" : `, ${onlyHere} only here (they stay)`;
   const lines = [
-    `${target.table}, ${archived} rows as of ${madeAt}, ${key}:`,
+    `${target.table}, ${archived} ${archived === 1 ? "row" : "rows"} as of ${madeAt}, ${key}:`,
     `  ${missing} missing here, ${different} different${here}`,
     ...examples("missing", comparison.missingExamples, missing),
     ...examples("different [here, then]", comparison.differentExamples, different),
@@ -147,5 +147,5 @@ function describeOutcome(restored: readonly RestoredTable[], mode: RestoreTables
   const [inserted, updated] = (["inserted", "updated"] as const).map((what) =>
     restored.reduce((sum, { applied }) => sum + (applied?.[what] ?? 0), 0),
   );
-  return `${inserted} rows are inserted and ${updated} overwritten.`;
+  return `${inserted} ${inserted === 1 ? "row is" : "rows are"} inserted and ${updated} overwritten.`;
 }

@@ -14,6 +14,7 @@ import { type FilterCondition, parseFilter } from "#realtime";
 import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command/command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command/command-context.ts";
+import { readUserCaller } from "./command/user-caller.ts";
 import { explainLive } from "./explain-live.ts";
 import type { ExplainedStatement } from "./explain-query.ts";
 
@@ -74,26 +75,38 @@ async function printPublication(owner: pg.ClientBase, { schema, name }: CatalogT
 }
 
 await runCommand({
-  usage: `${commandLine("why", "[--role R] [--sub ID | --claims JSON] REQUEST")}
+  usage: `${commandLine("why", "[--user EMAIL | --role R] [--sub ID | --claims JSON] REQUEST")}
   Explains which rows of a request a caller sees, which policies hide the others, the execution plan, and whether
   it can be live. Changes nothing.
   REQUEST is a path below /rest/v1 (which may be omitted), /api, /users, or /realtime/v1 for a subscription to changes;
   or a GraphQL query, of which each statement is explained.
+  --user   a user, by e-mail address or user name, with the role and the claims of the account
 
 Examples:
   ${commandLine("why", "things")}
+  ${commandLine("why", "--user ada@example.org things")}
   ${commandLine("why", '--role authenticated --sub 7 "/rest/v1/things?done=is.false"')}
   ${commandLine("why", '"/api/v1/things?done=false"')}
   ${commandLine("why", '"/realtime/v1?schema=public&table=things&filter=done=is.false"')}
   ${commandLine("why", "'{ things(first: 5) { edges { node { id } } } }'")}`,
-  options: { role: { type: "string" }, sub: { type: "string" }, claims: { type: "string" } },
+  options: {
+    user: { type: "string" },
+    role: { type: "string" },
+    sub: { type: "string" },
+    claims: { type: "string" },
+  },
   async run(baseConfig, [address, ...others], options) {
     if (address === undefined || others.length > 0) throw new UsageError("Specify one request, in quotes.");
-    const claims = parseClaimOptions(options);
+    const { user } = options;
+    if (user !== undefined && [options.role, options.sub, options.claims].some((option) => option !== undefined))
+      throw new UsageError("--user has a role and claims: it cannot be combined with --role, --sub or --claims.");
     const addressed = GRAPHQL_QUERY.test(address) ? null : parseAddress(address);
     await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
       const { requestUrl, directUrl } = postgres;
-      const role = typeof options.role === "string" ? options.role : config.anonRole;
+      const { role, claims } =
+        user === undefined
+          ? { role: String(options.role ?? config.anonRole), claims: parseClaimOptions(options) }
+          : await readUserCaller(String(user), config, directUrl);
       const { interfaceName, path } = addressed ?? GRAPHQL_REQUEST;
       const context = makeCallerContexts(catalog, config)({ role, claims }, { interfaceName, path });
       const printAll = async (login: pg.ClientBase, owner: pg.ClientBase): Promise<void> => {

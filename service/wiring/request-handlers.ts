@@ -51,6 +51,7 @@ import {
   S3_PREFIX,
   SHAPES_PATH,
   STORAGE_PREFIX,
+  STUDIO_PATH,
   s3Handler,
   shapesHandler,
   storageHandler,
@@ -252,7 +253,9 @@ function buildSignInRoutes(
   const { siteUrl, limitSignUps, currentCatalog: catalog } = shared;
   const limitExpensive = makeExpensiveRequestLimit(limitSignUps);
   const oauthStore = makeOAuthStore(shared.asOwner);
-  const options = { accounts, federation, authenticator, catalog, config, siteUrl, limitExpensive, oauthStore };
+  const studioPath = config.studio === "off" ? null : STUDIO_PATH;
+  const services = { accounts, federation, authenticator, catalog, config, siteUrl, studioPath };
+  const options = { ...services, limitExpensive, oauthStore };
   return {
     signInFolders: { ...authPathPrefixes(options), [AUTH_V1_PREFIX]: authV1Handler({ ...options, keySet }) },
     signInRoutes: { ...keySet, ...authRoutes(options) },

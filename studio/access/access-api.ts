@@ -52,6 +52,11 @@ export type LinkedWrite = {
   readonly values?: string;
 };
 
+/** The page that explains what a user sees, once a table is chosen. */
+export function whyOfUser(user: string): string {
+  return `${pathTo("access")}?${new URLSearchParams({ tab: "why", user })}`;
+}
+
 /** The page that explains a request for rows, or a write of them: whyLink("/rest/v1/films?id=eq.7"). */
 export function whyLink(path: string, schema: string | null = null, write: LinkedWrite | null = null): string {
   const { command, values = "" } = write ?? {};

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { RefusalExplanation, RowsExplanation } from "#operations/admin-types";
-import { requestRoles } from "../api/catalog.ts";
-import { sessionState } from "../api/session.ts";
+import { shortName } from "../api/catalog.ts";
+import { tablePath } from "../api/rest-query.ts";
 import { useCatalog } from "../api/use-catalog.ts";
 import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
@@ -13,25 +13,23 @@ import { PlainTable } from "../components/plain-table.ts";
 import { Select } from "../components/select.ts";
 import { html } from "../html.ts";
 import { useSearchParameter } from "../router.ts";
-import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
 import { explainRequest, type TriedAs } from "./access-api.ts";
+import { CallerChoice, useCaller } from "./caller-choice.ts";
 import { MissingGrants, PolicyList } from "./outcome-dialog.ts";
 import { ExplainedWrite, PolicyResult, parseWriteCommand, parseWrittenValues } from "./why-write.ts";
 
 const words = texts.access.why;
-/** The choice of the caller of "View as", beside the roles. */
-const VIEWED = "";
 
 /** Explains which rows of a request a caller does not see, and which policies hide them. */
 export function Why() {
   const [path, setPath] = useSearchParameter("path");
   const [schema] = useSearchParameter("schema");
-  const [role, setRole] = useSearchParameter("role");
+  const [user] = useSearchParameter("user");
   const [commandText, setCommand] = useSearchParameter("command");
   const [valuesText, setValues] = useSearchParameter("values");
   const command = parseWriteCommand(commandText);
-  const { roles, viewed, as } = useCaller(role);
+  const as = useCaller();
   const [text, setText] = useState(path ?? "");
   useEffect(() => setText(path ?? ""), [path]);
   const submit = (event: SubmitEvent) => {
@@ -43,32 +41,30 @@ export function Why() {
     setCommand(parseWriteCommand(chosen));
   };
   const request = path !== null && as && { path, schema, as };
-  const callers = [...(viewed ? [{ value: VIEWED, label: viewed }] : []), ...roles];
-  const options = callers.length > 0 ? callers : [{ value: "", label: texts.components.loading }];
   return html`
     <p>${words.intro}</p>
     <form class="access-request" onSubmit=${submit}>
       <${TextField} label=${words.request} placeholder="/rest/v1/…" value=${text} onInput=${setText} />
       <${Select} label=${words.command} value=${command ?? "select"} options=${words.commands} onChange=${chooseCommand} />
-      <${Select} label=${words.as} value=${role ?? (viewed ? VIEWED : (roles[0] ?? ""))} options=${options} disabled=${callers.length === 0} onChange=${setRole} />
+      <${CallerChoice} />
       <${Button} type="submit" kind="primary">${words.explain}<//>
     </form>
+    ${user !== null && path === null && html`<${TableChoice} onChoose=${setPath} />`}
     ${request && command === null && html`<${ExplainedRequest} ...${request} />`}
     ${request && command !== null && html`<${ExplainedWrite} ...${request} command=${command} values=${parseWrittenValues(valuesText)} />`}
   `;
 }
 
-/** Returns the chosen role, or the caller of "View as". */
-function useCaller(chosen: string | null) {
+/** The tables that a user may be asked about. */
+function TableChoice({ onChoose }: { readonly onChoose: (path: string) => void }) {
   const { value: catalog } = useCatalog();
-  const state = useStore(sessionState);
-  const known = catalog ? requestRoles(catalog) : [];
-  const roles = chosen && !known.includes(chosen) ? [chosen, ...known] : known;
-  const viewAs = state.status === "signed-in" ? state.viewAs : null;
-  const ofViewed: TriedAs | null = viewAs && { role: viewAs.role, claims: viewAs.claims };
-  const role = chosen || roles[0];
-  const as: TriedAs | null = chosen || !ofViewed ? (role ? { role } : null) : ofViewed;
-  return { roles, viewed: viewAs?.label ?? null, as };
+  const tables = catalog?.tables.filter(({ exposed }) => exposed) ?? [];
+  return html`
+    <h2>${words.chooseTable}</h2>
+    <ul class="access-results row">
+      ${tables.map((table) => html`<li key=${table.schema + table.name}><${Button} size="small" onClick=${() => onChoose(tablePath(table.name))}>${shortName(table)}<//></li>`)}
+    </ul>
+  `;
 }
 
 type ExplainedRequestProps = { readonly path: string; readonly schema: string | null; readonly as: TriedAs };

@@ -38,6 +38,11 @@ export function userName({ id, email, phone }: FoundUser): string {
   return email || phone || id;
 }
 
+/** Returns the name of the user with this id. */
+export async function readUserName(id: string, signal: AbortSignal): Promise<string> {
+  return userName(await requestJson<FoundUser>(`/auth/v1/admin/users/${encodeURIComponent(id)}`, { signal }));
+}
+
 async function findUsers(filter: string, signal: AbortSignal): Promise<readonly FoundUser[]> {
   const query = new URLSearchParams({ filter, per_page: String(MAX_FOUND) });
   return (await requestJson<{ users: readonly FoundUser[] }>(`/auth/v1/admin/users?${query}`, { signal })).users;

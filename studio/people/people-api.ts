@@ -1,5 +1,6 @@
 import type {
   AuditPage,
+  InvitedUser,
   KeptEmails,
   ProviderList,
   SessionList,
@@ -75,9 +76,17 @@ export async function deleteUser(id: string, keepsRow: boolean): Promise<void> {
   await request(userPath(id), { method: "DELETE", body: { should_soft_delete: keepsRow } });
 }
 
-export function inviteUser(email: string): Promise<User> {
-  return requestJson<User>("/auth/v1/invite", { method: "POST", body: { email }, as: "administrator" });
+/** Returns the id of the invited user. */
+export async function inviteUser(email: string, role: string): Promise<string> {
+  return (await adminCall<InvitedUser>("POST /invitations", { body: { email, role } })).id;
 }
+
+export async function sendSampleInvitation(email: string): Promise<void> {
+  await request("/admin/v1/invitations/sample", { method: "POST", body: { email }, as: "administrator" });
+}
+
+/** The roles that a user can have. */
+export const USER_ROLES = ["authenticated", "admin"];
 
 /** Makes a link with which the user sets a new password. */
 export async function makeRecoveryLink(email: string): Promise<string> {

@@ -10,7 +10,7 @@ import { Select } from "../components/select.ts";
 import { html } from "../html.ts";
 import { navigate, pathTo } from "../router.ts";
 import { texts } from "../texts.ts";
-import { changeUser, deleteUser, endSessions, makeRecoveryLink, type User } from "./people-api.ts";
+import { changeUser, deleteUser, endSessions, makeRecoveryLink, USER_ROLES, type User } from "./people-api.ts";
 import { labelOf } from "./users-tab.ts";
 
 export type UserAction = keyof typeof texts.people.actions;
@@ -110,13 +110,11 @@ function PasswordForm(props: ActionProps) {
   `;
 }
 
-const ROLES = ["authenticated", "admin"];
-
 function RoleForm(props: ActionProps) {
   const [role, setRole] = useState(props.user.role);
   return html`
     <${ChangeForm} ...${props} action="changeRole" changes=${() => ({ role })}>
-      <${Select} label=${texts.people.columns.role} hint=${texts.people.roleHint} value=${role} options=${ROLES} onChange=${setRole} />
+      <${Select} label=${texts.people.columns.role} hint=${texts.people.roleHint} value=${role} options=${USER_ROLES} onChange=${setRole} />
     <//>
   `;
 }

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { whyOfUser } from "../access/access-api.ts";
 import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
@@ -50,6 +51,7 @@ export function UserView({ id }: UserProps) {
         </div>
         <div class="user-actions">
           <${Menu} label=${texts.people.userActions} icon="more" items=${items(userActions(user))}>${texts.people.userActions}<//>
+          <a class="button" href=${whyOfUser(user.id)}>${texts.people.whatIsSeen}</a>
           <${Button} kind="danger" onClick=${() => setAction("delete")}>${texts.people.actions.delete}<//>
         </div>
         <${Facts} user=${user} />

@@ -6,12 +6,13 @@ import { Checkbox, TextField } from "../components/field.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
+import { Select } from "../components/select.ts";
 import { showToast } from "../components/toast.ts";
 import { html } from "../html.ts";
 import { navigate, pathTo, useSearchParameter } from "../router.ts";
 import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
-import { createUser, inviteUser, listUsers, PAGE_SIZE, readUserKeys, type User } from "./people-api.ts";
+import { createUser, inviteUser, listUsers, PAGE_SIZE, readUserKeys, USER_ROLES, type User } from "./people-api.ts";
 
 export function UsersTab() {
   const [filter, setFilter] = useSearchParameter("q");
@@ -121,15 +122,17 @@ function CreateDialog({ onClose }: UserDialogProps) {
 
 function InviteDialog({ onClose }: UserDialogProps) {
   const [email, setEmail] = useState("");
+  const [role, setRole] = useState(USER_ROLES[0]!);
   const invite = async () => {
-    const user = await inviteUser(email);
+    const id = await inviteUser(email, role);
     showToast({ text: texts.people.invitedToast(email) });
-    navigate(pathTo("people", "users", user.id));
+    navigate(pathTo("people", "users", id));
   };
   return html`
     <${ActionDialog} title=${texts.people.invite} action=${texts.people.sendInvitation} onAct=${invite} onClose=${onClose}>
       <p>${texts.people.inviteHint}</p>
       <${TextField} type="email" required label=${texts.people.email} value=${email} onInput=${setEmail} autocomplete="off" />
+      <${Select} label=${texts.people.columns.role} hint=${texts.people.inviteRoleHint} value=${role} options=${USER_ROLES} onChange=${setRole} />
     <//>
   `;
 }

@@ -1,11 +1,18 @@
+import { whyLink } from "../access/access-api.ts";
 import { type DatabaseDescription, type DescribedColumn, type DescribedTable, shortName } from "../api/catalog.ts";
+import { formatQuery, type TableRow, tablePath } from "../api/rest-query.ts";
 import { IconButton } from "../components/button.ts";
 import { CopyButton } from "../components/code-block.ts";
 import { useGridRows } from "../components/grid-rows.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
+import { keyFilters } from "./edit/row-requests.ts";
 import { addressOf, foreignKeyOf, referencedRow, referencingRows } from "./references.ts";
 import type { RowWindows } from "./rows/row-windows.ts";
+
+function rowPath({ name, primary_key: key }: DescribedTable, row: TableRow): string {
+  return `${tablePath(name)}?${formatQuery(keyFilters(key, [row]))}`;
+}
 
 export type RowDetailsProps = {
   readonly catalog: DatabaseDescription;
@@ -44,6 +51,7 @@ export function RowDetails({ catalog, table, columns, windows, index, onClose }:
           `;
         })}</dl>`
       }
+      ${row && table.primary_key.length > 0 && html`<p><a href=${whyLink(rowPath(table, row), table.schema)}>${texts.tables.whoSees}</a></p>`}
       ${
         references.length > 0 &&
         html`

@@ -68,6 +68,8 @@ export const accessTexts = {
         `${command}, ${on === "new" ? "of the row as written" : "of the row as it is"}`,
       refuses: "refuses",
       as: "As",
+      chooseUser: "Choose a person",
+      chooseTable: "Which table?",
       explain: "Explain",
       refused: (role: string, status: number, code: string) => `${role} gets ${status} ${code}`,
       sees: (role: string, visible: number, total: number) =>

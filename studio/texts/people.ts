@@ -11,7 +11,8 @@ export const peopleTexts = {
     },
     search: "Search by address, name or id",
     invite: "Invite a user",
-    inviteHint: "The user receives an e-mail with a link to accept the invitation.",
+    inviteHint: "The user receives an e-mail with your name and a link, chooses a password, and is signed in.",
+    inviteRoleHint: "The user gets it by accepting the invitation. Administrators can use Studio.",
     sendInvitation: "Send the invitation",
     invitedToast: (email: string) => `An invitation was sent to ${email}.`,
     createUser: "Create a user",
@@ -39,6 +40,7 @@ export const peopleTexts = {
       ...{ lastSignIn: "Last sign-in", key: "Id in rows: auth.uid()" },
     },
     userActions: "Actions",
+    whatIsSeen: "What this person sees",
     actions: {
       ...{ confirm: "Confirm the address", resetLink: "Link to set a password", setPassword: "Set a password" },
       ...{ changeRole: "Change the role", editMetadata: "Edit the metadata", ban: "Ban", unban: "End the ban" },
@@ -99,6 +101,11 @@ export const peopleTexts = {
     emails: {
       intro: "The e-mails that this service has sent since its start, kept in development without SMTP_URL.",
       reload: "Reload",
+      sendSample: "Send a test e-mail",
+      sampleHint:
+        "A sample of an invitation shows whether e-mails arrive, and what they look like. Its link leads nowhere.",
+      send: "Send",
+      sampleToast: (email: string) => `A test e-mail was sent to ${email}.`,
       none: "No e-mail was sent.",
       notKept: "E-mails are not kept: this is production, or they are sent by SMTP_URL.",
       sentTo: (address: string, time: string) => `To ${address}, ${time}`,

@@ -51,6 +51,7 @@ export const tablesTexts = {
     rowNumber: (number: number) => `Row ${formatCount(number)}`,
     chooseRow: "Choose a row.",
     referencedBy: "Referenced by",
+    whoSees: "Who sees this row, and why not",
     refresh: "Read the rows again",
     null: "null",
     emptyText: "empty",

@@ -49,6 +49,7 @@ const VISITS: readonly Visit[] = [
     submit: submitForm("Set the password", { "New password": "Quartz-Bird-8" }),
   },
   { name: "confirm-address", path: "/auth/confirm-address?token=x" },
+  { name: "invitation-refused", path: "/auth/invitation?token=x" },
   { name: "change-address", path: "/auth/change-address?token=x" },
   { name: "provider-code", path: "/auth/providers/code" },
   { name: "provider-refused", path: "/auth/providers/acme/callback?state=x" },

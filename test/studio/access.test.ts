@@ -112,6 +112,32 @@ describeInBrowser("the part Access of Studio", () => {
     await page.close();
   });
 
+  test("explains why a person does not see a row, from the person and from the row, also after a reload", async () => {
+    const page = await studio.open("/studio/people");
+    await page.getByRole("link", { name: "ada@example.org", exact: true }).click();
+    await page.getByRole("link", { name: "What this person sees" }).click();
+    await page.getByRole("button", { name: "notes", exact: true }).click();
+    await page.getByText("authenticated sees 1 of 3 rows.").waitFor();
+    expect(await page.getByRole("combobox", { name: "As" }).locator("option:checked").textContent()).toBe(
+      "ada@example.org",
+    );
+
+    await page.goto(`${studio.service.url}/studio/tables/public/wide_notes`);
+    await page.getByRole("gridcell", { name: "1", exact: true }).first().click();
+    await page.getByRole("button", { name: "Details" }).click();
+    await page.getByRole("link", { name: "Who sees this row, and why not" }).click();
+    await page.getByRole("button", { name: "Choose a person" }).click();
+    await page.getByRole("dialog").getByLabel("Search users").fill("ada@");
+    await page.getByRole("button", { name: "ada@example.org" }).click();
+    const refused = page.getByText('grant select on "public"."wide_notes" to "authenticated";');
+    await refused.waitFor();
+    await page.reload();
+    await refused.waitFor();
+    await page.getByRole("combobox", { name: "As" }).selectOption("anon");
+    await page.getByText("anon sees 1 of 1 rows.").waitFor();
+    await page.close();
+  });
+
   test("lists problems, and applies the SQL that fixes one", async () => {
     const page = await studio.open("/studio/access?tab=doctor");
     const problem = page.getByRole("listitem").filter({ hasText: 'Every row of "public"."open_notes" is accessible' });

@@ -12,6 +12,7 @@ import { makeProjectFolder } from "../service/cli/project.ts";
 import { describeInBrowser } from "./studio.ts";
 
 const PLAYGROUND_USER = "Playground user";
+const ADA = "ada@example.org";
 
 /** A playground with an embedded Postgres of its own, and a browser without any stored data. */
 type Playground = { readonly program: Program; readonly browser: Browser; close(): Promise<void> };
@@ -74,10 +75,32 @@ async function viewAs(page: Page, user: string): Promise<void> {
   await page.getByText(`Viewing as ${user} (authenticated)`).waitFor();
 }
 
+async function createAda(page: Page): Promise<void> {
+  await page.getByRole("link", { name: "People" }).click();
+  await page.getByRole("button", { name: "Create a user" }).click();
+  await page.getByLabel("E-mail address").fill(ADA);
+  await page.getByLabel("Password", { exact: true }).fill("Tangerine-Boat-7");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByText(ADA).first().waitFor();
+}
+
+/** Asks from the details of the first row what Ada sees of it, and returns once it is answered, also after a reload. */
+async function askWhy(page: Page, text: string, answer: string): Promise<void> {
+  await cell(page, 0, text).click();
+  await page.getByRole("button", { name: "Details" }).click();
+  await page.getByRole("link", { name: "Who sees this row, and why not" }).click();
+  await page.getByRole("button", { name: "Choose a person" }).click();
+  await page.getByRole("dialog").getByLabel("Search users").fill("ada@");
+  await page.getByRole("dialog").getByRole("button", { name: ADA }).click();
+  await page.getByText(answer).waitFor();
+  await page.reload();
+  await page.getByText(answer).waitFor();
+}
+
 describeInBrowser("the first row in Studio, in a project under npm run dev", () => {
   const playground = useFixture(openProject);
 
-  test("is inserted, edited, seen by a second user, and still seen as that user after a reload", async () => {
+  test("is inserted, edited, seen by a second user, also after a reload, and explained", async () => {
     const page = await openPage(playground, "/studio/schema");
     await page.getByText(`Acting as ${PLAYGROUND_USER}`).waitFor();
     await page.getByRole("button", { name: "New table" }).click();
@@ -111,12 +134,7 @@ describeInBrowser("the first row in Studio, in a project under npm run dev", () 
     await page.keyboard.press("Enter");
     await cell(page, 0, "Test a policy").waitFor();
 
-    await page.getByRole("link", { name: "People" }).click();
-    await page.getByRole("button", { name: "Create a user" }).click();
-    await page.getByLabel("E-mail address").fill("ada@example.org");
-    await page.getByLabel("Password", { exact: true }).fill("Tangerine-Boat-7");
-    await page.getByRole("button", { name: "Create", exact: true }).click();
-    await page.getByText("ada@example.org").first().waitFor();
+    await createAda(page);
     await page.goto(`${playground.program.url}/studio/tables/public/tasks`);
     await viewAs(page, "ada@example.org");
     await cell(page, 0, "Test a policy").waitFor();
@@ -124,6 +142,7 @@ describeInBrowser("the first row in Studio, in a project under npm run dev", () 
     await page.getByText("Viewing as ada@example.org (authenticated)").waitFor();
     await page.getByText("Acting as ada@example.org").waitFor();
     await cell(page, 0, "Test a policy").waitFor();
+    await askWhy(page, "Test a policy", "authenticated sees 1 of 1 rows.");
     await page.close();
   });
 
@@ -179,6 +198,25 @@ describeInBrowser("the first row in Studio, in a clone under npm start", () => {
     await page.getByText(`Acting as ${PLAYGROUND_USER}`).waitFor();
     await cell(page, 0, PLAYGROUND_USER).waitFor();
     expect(await page.locator(".grid-row:not(.pending)").count()).toBe(1);
+    await page.close();
+  });
+
+  test("is edited, seen by a second user, and explained", async () => {
+    const page = await openPage(playground, "/studio/tables/public/articles");
+    await cell(page, 0, "First light").dblclick();
+    await page.keyboard.press("F2");
+    await page.getByLabel("Value of title").fill("Second light");
+    await page.keyboard.press("Enter");
+    await cell(page, 0, "Second light").waitFor();
+    await createAda(page);
+    await page.goto(`${playground.program.url}/studio/tables/public/articles`);
+    await viewAs(page, ADA);
+    await cell(page, 0, "Second light").waitFor();
+    await page.reload();
+    await page.getByText(`Viewing as ${ADA} (authenticated)`).waitFor();
+    await cell(page, 0, "Second light").waitFor();
+    await askWhy(page, "Second light", "authenticated sees 1 of 1 rows.");
+    expect(new URL(page.url()).pathname).toBe("/studio/access");
     await page.close();
   });
 });

@@ -107,7 +107,7 @@ describeInBrowser("the page of people", () => {
     await region("Metadata").getByText('"note": "<b>hostile</b>"').waitFor();
   });
 
-  test("makes a link to set a password, and invites a user, whose e-mail is shown with its link", async () => {
+  test("makes a link to set a password, and invites an administrator, who chooses a password and is in Studio", async () => {
     await openAnna();
     await choose("Link to set a password");
     expect(await dialog().locator("code").textContent()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/auth\/v1\/verify\?/);
@@ -116,6 +116,8 @@ describeInBrowser("the page of people", () => {
     await openTab("Users");
     await page.getByRole("button", { name: "Invite a user" }).click();
     await dialog().getByLabel("E-mail address").fill("invited@example.org");
+    await dialog().getByLabel("Role").selectOption("admin");
+    await expectAccessible(page);
     await act("Send the invitation");
     await page.getByText("invited", { exact: true }).waitFor();
     await openTab("Sent e-mails");
@@ -124,9 +126,33 @@ describeInBrowser("the page of people", () => {
       await page.getByRole("button", { name: "Reload" }).click();
       return (await mail.count()) > 0;
     });
-    const links = await mail.getByRole("link").evaluateAll((found) => found.map((link) => link.getAttribute("href")));
-    expect(links[0]).toBe(studio.service.url);
-    expect(links[1]).toMatch(/\/auth\/v1\/verify\?token=/);
+    await mail
+      .getByText(/^.* invites you to 127\.0\.0\.1/)
+      .first()
+      .waitFor();
+    const link = (await mail.getByRole("link").getAttribute("href"))!;
+    expect(link).toMatch(/\/auth\/invitation\?token=/);
+
+    const invited = await (await studio.browser.newContext()).newPage();
+    await invited.goto(link);
+    await invited.getByText("invited@example.org").waitFor();
+    await expectAccessible(invited);
+    await invited.getByLabel("Password").fill(PASSWORD);
+    await invited.getByRole("button", { name: "Accept the invitation" }).click();
+    await invited.waitForURL(`${studio.service.url}/studio**`);
+    await invited.locator(".frame").waitFor();
+    await invited.close();
+  });
+
+  test("sends a test e-mail", async () => {
+    await openTab("Sent e-mails");
+    await page.getByRole("button", { name: "Send a test e-mail" }).click();
+    await expectAccessible(page);
+    await dialog().getByLabel("E-mail address").fill("sample@example.org");
+    await act("Send");
+    const sample = page.getByRole("article").filter({ hasText: "To sample@example.org" });
+    await sample.waitFor();
+    expect(await sample.getByRole("link").getAttribute("href")).toMatch(/\/auth\/invitation\?token=sample$/);
   });
 
   test("makes a key that is shown once and works, and revokes it", async () => {

@@ -6,6 +6,7 @@ import {
   type FormPage,
   formHandlers,
   type HtmlForm,
+  isolatedName,
   type PageDependencies,
   renderForm,
 } from "../pages/form-page.ts";
@@ -33,6 +34,7 @@ export function authPages(services: AccountPageDependencies): GatewayRoutes {
     [SIGN_UP_PATH]: formHandlers(signUpPage(services), services),
     [FORGOTTEN_PASSWORD_PATH]: formHandlers(forgottenPasswordPage(services), services),
     [EMAIL_LINK_PATHS.newPassword]: formHandlers(newPasswordPage(services), services),
+    [EMAIL_LINK_PATHS.invitation]: formHandlers(invitationPage(services), services),
     [EMAIL_LINK_PATHS.verifyEmail]: formHandlers(verifyEmailPage(services), services),
     [EMAIL_LINK_PATHS.changeEmail]: formHandlers(changeAddressPage(services), services),
     ...signedInPages(services),
@@ -95,6 +97,38 @@ function newPasswordPage({ accounts: { emailLinks }, render, passwordPolicy }: P
       await emailLinks.resetPassword(values.get("token") ?? "", password, clientInfoOf(request));
       const content = html`<p>All earlier sessions have ended.</p>${SIGN_IN_LINK}`;
       return render({ title: "The password is set", content });
+    },
+  };
+}
+
+/** The page that the link of an invitation opens, like newPasswordPage. Choosing a password signs in. */
+function invitationPage({ accounts: { invitations, sessions }, passwordPolicy, landing }: PageDependencies): FormPage {
+  const action = EMAIL_LINK_PATHS.invitation;
+  const field = newPasswordField("Password", describePolicy(passwordPolicy));
+  return {
+    async show(values, rejected) {
+      const token = values.get("token") ?? "";
+      const invitation = await invitations.find(token);
+      if (!invitation) {
+        const content = html`<p>It was used before, has expired, or was taken back. Ask for a new one.</p>${SIGN_IN_LINK}`;
+        return { title: "This invitation is not valid", content };
+      }
+      const { email, role, project } = invitation;
+      const form: HtmlForm = { action, fields: [field], hidden: { token }, button: "Accept the invitation" };
+      const content = html`<p>You will sign in to ${isolatedName(project)} as <strong>${email}</strong>, with the role <strong>${role}</strong>.</p>
+        ${renderForm(form, rejected)}`;
+      return { title: "Choose a password", content };
+    },
+    async submit(values, request) {
+      const { password } = requireFields(values, ["password"]);
+      const token = values.get("token") ?? "";
+      const { opened, isAdministrator } = await invitations.accept(
+        token,
+        password,
+        clientInfoOf(request),
+        sessions.open,
+      );
+      return seeOther(landing(isAdministrator), setSessionCookie(opened.id));
     },
   };
 }

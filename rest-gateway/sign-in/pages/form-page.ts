@@ -163,6 +163,8 @@ export type PageDependencies = Pick<LimitedAuthDependencies, "accounts" | "csrf"
   readonly providers: () => Promise<readonly ProviderLink[]>;
   /** Validates the redirect after the sign-in. */
   readonly readTarget: (text: string | null) => string | null;
+  /** Returns where a new user begins. */
+  readonly landing: (isAdministrator: boolean) => string;
 };
 
 /** Returns the source for `form-action` in a page's policy. A scheme of an app has no origin, and the policy has no IPv6 addresses. */

@@ -13,6 +13,8 @@ const VALUES: TemplateValues = {
   NewEmail: "",
   Data: { first_name: "<Ada> & 'Eve'", nested: { city: "Turin" } },
   RedirectTo: "https://app.example.org/welcome",
+  Inviter: "<Grace>",
+  Project: "Tasks & Co",
 };
 
 let folder: string;
@@ -30,6 +32,15 @@ describe("the templates of e-mails", () => {
     expect(text).toContain(`${VALUES.ConfirmationURL}\n`);
     expect(text).toContain("123456");
     expect(html).toBeUndefined();
+  });
+
+  test("name the inviter and the project in an invitation, as text and escaped in HTML", () => {
+    const { subject, text, html } = readMailTemplates(null)("invitation", "ada@example.org", VALUES);
+    expect(subject).toBe("<Grace> invites you to Tasks & Co");
+    expect(text).toContain(`<Grace> invites you to Tasks & Co.`);
+    expect(text).toContain(`${VALUES.ConfirmationURL}\n`);
+    expect(html).toContain("<strong>&lt;Grace&gt;</strong> invites you to <strong>Tasks &amp; Co</strong>");
+    expect(html).toContain('href="https://api.example.org/auth/v1/verify?token=abc&amp;type=recovery"');
   });
 
   test("insert values in the form that Supabase's templates have, escaped in HTML and nowhere else", async () => {

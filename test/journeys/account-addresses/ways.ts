@@ -43,6 +43,7 @@ magic link, PKCE         | signIn     | POST /auth/v1/otp {"email": "{v}", "code
 recovery, code           | recovery   | POST /auth/v1/recover {"email": "{v}"} > MAIL > POST /auth/v1/verify {"type": "recovery", "email": "{v}", "token": "{code}"} > @session PUT /auth/v1/user {"password": "{new}"}
 recovery, link           | recovery   | POST /auth/v1/recover {"email": "{v}"} > MAIL > GET {link} > @session PUT /auth/v1/user {"password": "{new}"}
 invitation               | invitation | @admin POST /auth/v1/invite {"email": "{v}"} > MAIL > POST /auth/v1/verify {"type": "invite", "email": "{v}", "token": "{code}"} > @session PUT /auth/v1/user {"password": "{new}"}
+invitation, page         | invitation | @admin POST /admin/v1/invitations {"email": "{v}", "role": "authenticated"} > MAIL > FORM /auth/invitation token={token}&password={new}
 link of a sign-up        | newLink    | @admin POST /auth/v1/admin/generate_link {"type": "signup", "email": "{v}", "password": "{new}"} > POST /auth/v1/verify {"type": "signup", "token_hash": "{hashed_token}"}
 link of an invitation    | newLink    | @admin POST /auth/v1/admin/generate_link {"type": "invite", "email": "{v}"} > POST /auth/v1/verify {"type": "invite", "token_hash": "{hashed_token}"} > @session PUT /auth/v1/user {"password": "{new}"}
 generated magic link     | ownSignIn  | @admin POST /auth/v1/admin/generate_link {"type": "magiclink", "email": "{v}"} > POST /auth/v1/verify {"type": "magiclink", "token_hash": "{hashed_token}"}

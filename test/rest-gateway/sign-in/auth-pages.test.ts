@@ -30,6 +30,7 @@ const PAGES = [
   "/auth/new-password?token=x",
   "/auth/confirm-address?token=x",
   "/auth/change-address?token=x",
+  "/auth/invitation?token=x",
 ];
 
 describe("a sign-in page", () => {
@@ -58,16 +59,20 @@ describe("a sign-in page", () => {
     expect(told.text).toContain("&lt;img");
   });
 
-  test.each(["/auth/sign-in", "/auth/sign-up", "/auth/forgotten-password", "/auth/new-password", "/auth/sign-out"])(
-    "%s accepts only its own form, not one of another site or another content type",
-    async (path) => {
-      const foreign = await submit(path, { username: "a", password: "b" }, { Origin: "https://evil.example.org" });
-      expect(foreign.status).toBe(403);
-      expect(foreign.headers.get("set-cookie")).toBeNull();
-      const told = await gateways.post(at(path), { username: "a" });
-      expect(told).toMatchObject({ status: 415, body: { error: { code: "UNSUPPORTED_MEDIA_TYPE" } } });
-    },
-  );
+  test.each([
+    "/auth/sign-in",
+    "/auth/sign-up",
+    "/auth/forgotten-password",
+    "/auth/new-password",
+    "/auth/invitation",
+    "/auth/sign-out",
+  ])("%s accepts only its own form, not one of another site or another content type", async (path) => {
+    const foreign = await submit(path, { username: "a", password: "b" }, { Origin: "https://evil.example.org" });
+    expect(foreign.status).toBe(403);
+    expect(foreign.headers.get("set-cookie")).toBeNull();
+    const told = await gateways.post(at(path), { username: "a" });
+    expect(told).toMatchObject({ status: 415, body: { error: { code: "UNSUPPORTED_MEDIA_TYPE" } } });
+  });
 
   test("reports empty fields at the fields", async () => {
     const told = await submit("/auth/sign-in", { username: "ada", password: "" });

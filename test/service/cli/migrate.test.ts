@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase, urlOf, useDatabase } from "../../database.ts";
@@ -123,5 +126,34 @@ test("a migration that fails is printed with its place and what to do, without a
     expect(code).toBe(1);
   } finally {
     await foreign.drop();
+  }
+});
+
+test("commit refuses to drop rows where it cannot ask, unless --drop-rows says so", async () => {
+  const own = await cloneDatabase("content");
+  try {
+    const folder = await mkdtemp(join(tmpdir(), "migrations-"));
+    await mkdir(join(folder, "current"));
+    await writeFile(join(folder, "current/0010-notes.sql"), "drop table if exists public.notes;\n");
+    await withClient(own.ownerUrl, (client) => client.query("create table public.notes as select 1 as id"));
+    const settings = {
+      MIGRATIONS_DIR: folder,
+      SHADOW_DATABASE_URL: urlOf("postgres", `${own.name}_shadow`),
+      ROOT_DATABASE_URL: urlOf("postgres", "postgres"),
+    };
+    const commit = (...words: string[]) => runCommand("migrate", ["commit", "drop notes", ...words], own, settings);
+    const refused = await commit();
+    expect(refused.stderr).toContain('"public"."notes" and its row: it is not created again');
+    expect(refused.code).toBe(1);
+    const committed = await commit("--drop-rows");
+    expect([committed.stderr, committed.code]).toEqual(["", 0]);
+    expect(committed.stdout).toContain("000001-drop-notes.sql");
+    const misplaced = await runCommand("migrate", ["status", "--drop-rows"], own, settings);
+    expect([misplaced.stderr.trim().split("\n").at(-1), misplaced.code]).toEqual([
+      "--drop-rows is only allowed with commit.",
+      2,
+    ]);
+  } finally {
+    await own.drop();
   }
 });

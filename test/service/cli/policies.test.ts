@@ -37,6 +37,17 @@ describe("npm run policies", () => {
     `);
   });
 
+  test("tries only the tables that are named", async () => {
+    const { stdout } = await policies("comments", "public.users", "--sub", "1", "--role", "anon");
+    const tables = stdout.split("\n").flatMap((line) => /^(\w+) +select/.exec(line)?.[1] ?? []);
+    expect(tables).toEqual(["comments", "users"]);
+    const mistyped = await policies("comment");
+    expect([mistyped.code, mistyped.stderr.trim().split("\n").at(-1)]).toEqual([
+      2,
+      'Table "comment" is not exposed; did you mean comments?',
+    ]);
+  });
+
   test("accepts claims and an interface", async () => {
     const { stdout } = await policies("--claims", '{"sub": "2"}', "--interface", "resource");
     expect(stdout.split("\n")[0]).toMatch(/^ +anon .*\badmin +.*authenticated/);
@@ -109,7 +120,7 @@ describe("npm run policies", () => {
     [["--interface", "door"], "--interface must be one of"],
     [["--claims", "7"], "--claims must be a JSON object"],
     [["--role", "postgres"], 'Requests cannot use the role "postgres"'],
-    [["users"], "Unexpected argument"],
+    [["nothing"], "is not exposed"],
   ])("%j fails with a message", async (words, refusal) => {
     const { stderr, code } = await policies(...words);
     expect(stderr).toContain(refusal);

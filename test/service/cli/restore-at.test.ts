@@ -74,7 +74,7 @@ test("a deleted row is there again as of a time before, although the service was
   // In the database that goes on, only the row is restored.
   const table = await command("restore", "--table", "notes", "--at", at, "--apply");
   expect(table.stdout).toContain("1 missing here, 0 different, 1 only here (they stay)");
-  expect(table.stdout).toContain("1 rows are inserted");
+  expect(table.stdout).toContain("1 row is inserted");
   expect((await command("sql", `${found} order by id`)).stdout).toMatch(/42\s+1000/);
 
   const listed = await command("restore", "--list");

@@ -57,6 +57,32 @@ describe("npm run why", () => {
     expect(stdout).toContain("hidden id=2\n  of_visible_notes no\n");
   });
 
+  test("takes a user by e-mail address, with the role and claims of the account", async () => {
+    const add = (...words: string[]) => runCommand("user", ["add", "--name", "Ada", ...words], database);
+    const { stdout: added } = await add("--email", "ada.why@example.org");
+    const id = /user (\d+)/.exec(added)![1];
+    await withClient(database.ownerUrl, (client) =>
+      client.query(
+        "insert into public.notes select 70 + n, $1::text::int, false, false from generate_series(1, 2) as n",
+        [id],
+      ),
+    );
+    try {
+      const { stdout, stderr } = await why("--user", "ada.why@example.org", "notes?id=gt.70");
+      expect(stderr).toBe("");
+      expect(stdout).toContain("authenticated sees 2 of 2 rows.");
+      const mixed = await why("--user", "ada.why@example.org", "--sub", "7", "notes");
+      expect([mixed.code, mixed.stderr]).toEqual([2, expect.stringContaining("cannot be combined")]);
+      const unknown = await why("--user", "nobody@example.org", "notes");
+      expect([unknown.code, unknown.stderr]).toEqual([
+        2,
+        expect.stringContaining('User "nobody@example.org" not found.'),
+      ]);
+    } finally {
+      await withClient(database.ownerUrl, (client) => client.query("delete from public.notes where id > 70"));
+    }
+  });
+
   test("keeps all digits of numbers in claims", async () => {
     const { stdout } = await why("--role", "authenticated", "--claims", '{"org": 9007199254740993}', "budgets");
     expect(stdout).toContain("hidden org=9007199254740992\n");

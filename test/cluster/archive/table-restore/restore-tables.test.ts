@@ -329,11 +329,11 @@ test("the command previews by default, and explains what it cannot do", async ()
   const preview = await command("--table", "public.notes", "--from", file);
   expect(preview).toMatchObject({ code: 0, stderr: "" });
   expect(preview.stdout).toMatch(
-    /"public"\."notes", 1 rows as of \S+, compared by id:\n {2}1 missing here, 0 different, 0 only here \(they stay\)\n {2}missing:\n {4}\{"id":1,"body":"a"\}\nNothing was changed\./,
+    /"public"\."notes", 1 row as of \S+, compared by id:\n {2}1 missing here, 0 different, 0 only here \(they stay\)\n {2}missing:\n {4}\{"id":1,"body":"a"\}\nNothing was changed\./,
   );
   expect(await command("--table", "notes", file, "--apply")).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining("1 rows are inserted and 0 overwritten."),
+    stdout: expect.stringContaining("1 row is inserted and 0 overwritten."),
   });
   await run("update public.notes set id = 2");
   expect((await command("--table", "notes", file, "--apply")).stderr).toContain("Another row has got the value since.");

@@ -53,6 +53,8 @@ const FOR_BROWSERS = [
   "POST /auth/confirm-address",
   "GET /auth/forgotten-password",
   "POST /auth/forgotten-password",
+  "GET /auth/invitation",
+  "POST /auth/invitation",
   "GET /auth/new-password",
   "POST /auth/new-password",
   "GET /auth/sign-in",
@@ -114,6 +116,7 @@ function mountedAddresses(): string[] {
     siteUrl,
     limitExpensive: makeExpensiveRequestLimit(makeSignUpLimit(null)),
     oauthStore: makeOAuthStore(asOwner),
+    studioPath: null,
   };
   const services = { ...options, csrf: makeCsrfProtection(config), render: makeRenderPage({ formTargets: [] }) };
   const inFolders: Readonly<Record<string, readonly string[]>> = {
