@@ -13,9 +13,9 @@ import { NotCompiled } from "./not-compiled.ts";
 import { type BoundStep, bindStep } from "./operation-plans.ts";
 import { type CoercedVariables, EVENT_KEYS, type EventKeys, OperationValues } from "./operation-values.ts";
 import { type SelectedField, SelectionReader } from "./selection-reader.ts";
-import { completeResult, type RootValue, ValueCompletion } from "./value-completion.ts";
+import { completeResult, type LeftOutFields, type RootValue, ValueCompletion } from "./value-completion.ts";
 
-type FieldStep = BoundStep<Omit<CompiledStep, "document">>;
+export type FieldStep = BoundStep<Omit<CompiledStep, "document">>;
 
 /** A field of the operation itself, with the statement that reads its values; or with the error of its arguments. */
 export type CompiledField = {
@@ -27,6 +27,8 @@ export type CompiledField = {
 /** An operation whose fields have statements of their own, for one request. */
 export type CompiledFields = {
   readonly fields: readonly CompiledField[];
+  /** The field of that key without some of those that it selects. */
+  compileWithout(key: string, leftOut: LeftOutFields): Stepwise<CompiledField>;
   /** The result with the values of the fields. */
   complete(values: ReadonlyMap<string, RootValue>): ExecutionResult;
 };
@@ -60,14 +62,19 @@ export function* compileFields(options: CompileFieldsOptions): Stepwise<Compiled
   const selections = new SelectionReader(schema, document, values);
   const selected = selections.fieldsOf(type, [operation.selectionSet]);
   const step = { operation, type, selections, values };
+  const compileWithout = (key: string, leftOut: LeftOutFields) =>
+    compileField(
+      { ...step, completion: new ValueCompletion(variables, leftOut) },
+      [key, selected.get(key)!],
+      variables,
+    );
   const fields: CompiledField[] = [];
-  for (const field of selected) {
-    const isMeta = field[1][0]!.name.value.startsWith("__");
-    if (!isMeta) fields.push(yield* compileField({ ...step, completion: new ValueCompletion() }, field, variables));
+  for (const [key, nodes] of selected) {
+    if (!nodes[0]!.name.value.startsWith("__")) fields.push(yield* compileWithout(key, new Map()));
   }
   const complete: CompiledFields["complete"] = (read) =>
     completeResult({ schema, document, operationName, variables: inputs }, read);
-  return { fields, complete };
+  return { fields, compileWithout, complete };
 }
 
 function* compileField(

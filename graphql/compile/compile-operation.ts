@@ -4,7 +4,7 @@ import { isTransaction } from "#plugins";
 import type { ParameterValue } from "#postgres/statement";
 import type { Stepwise } from "#runtime/concurrency";
 import { NotCompiled } from "./not-compiled.ts";
-import { OperationCompiler } from "./operation-compiler.ts";
+import { OperationCompiler, type SeparateFields } from "./operation-compiler.ts";
 import { type CoercedVariables, OperationValues, type Parameter } from "./operation-values.ts";
 import type { RowWrite } from "./row-write.ts";
 import {
@@ -31,6 +31,8 @@ export type CompiledStep = CompiledStatement & {
   readonly failureText: string | null;
   /** The row that it writes, by this statement or the one before. Null: it writes by a function, or reads. */
   readonly write: RowWrite | null;
+  /** The selected fields of a single field that may fail by themselves. */
+  readonly separateFields: readonly SeparateFields[];
   /** The text holds JSON of the database, which must be written again in JavaScript's format. */
   readonly holdsJson: boolean;
   readonly rootFields: readonly RootField[];
@@ -102,7 +104,7 @@ export function* compileStep(
   const compiler = new OperationCompiler(selections, values, completion);
   const rootFields: RootField[] = [];
   const data = yield* compiler.root(type, fields, rootFields);
-  const { call, callsFunction, countsSignUp, write, holdsJson } = compiler;
+  const { call, callsFunction, countsSignUp, write, separateFields, holdsJson } = compiler;
   const failureText = isTransaction(operation) ? compiler.failureText : null;
   const statement = toStatement(write ? write.statementOf(data) : sql`select ${data}`);
   const before = write ? write.before : call;
@@ -114,6 +116,7 @@ export function* compileStep(
     countsSignUp,
     failureText,
     write,
+    separateFields,
     holdsJson,
     rootFields,
   };

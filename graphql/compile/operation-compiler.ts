@@ -57,7 +57,7 @@ import {
   searchResultSql,
 } from "./row-arguments.ts";
 import { RowCompiler } from "./row-compiler.ts";
-import { compileRowsWrite, compileRowWrite, type RowWrite } from "./row-write.ts";
+import { compileRowsWrite, compileRowWrite, isRowColumn, type RowWrite, readsOtherRows } from "./row-write.ts";
 import {
   type Field,
   isCount,
@@ -73,6 +73,9 @@ import { textLiteral } from "./spell-value.ts";
 /** A statement would build larger responses in the memory of Postgres. Grafast reads them level by level, and ends when one is too large. */
 const MAX_ROWS = 10_000_000;
 
+/** Fields of the same rows, which other statements could read: they fail together, and those within them only where there are rows. */
+export type SeparateFields = { readonly fields: readonly FieldNode[]; within(): readonly SeparateFields[] };
+
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
 
 /** Writes the SQL of an operation, in steps since large operations take tens of milliseconds. Throws NotCompiled for a field that it does not know. */
@@ -83,6 +86,9 @@ export class OperationCompiler extends RowCompiler {
   failureText: string | null = null;
   /** The row that a generated mutation writes. */
   write: RowWrite | null = null;
+  /** The selected fields of the operation's field that may fail by themselves. */
+  separateFields: readonly SeparateFields[] = [];
+  #separate: SeparateFields[] = [];
   /** True if the statement, or the one before, calls a function that may write. */
   callsFunction = false;
   /** True if the mutation creates a user. */
@@ -100,7 +106,69 @@ export class OperationCompiler extends RowCompiler {
       if (field) fields.push({ key, nodes, type: field.type });
       else fields.push({ key, nodes, type: GraphQLString, constant: type.name });
     }
-    return this.objectOfFields(type, selected, (field, nodes) => this.field(type, field, nodes, null));
+    return this.objectOfFields(type, selected, (field, nodes) => {
+      if (this.completion) this.separateFields = this.#separateFieldsOf(field, nodes);
+      this.#separate = [...this.separateFields];
+      return this.#fieldText(type, field, nodes, null);
+    });
+  }
+
+  #separateFieldsOf(field: Field, nodes: readonly FieldNode[]): readonly SeparateFields[] {
+    const source = sourceOf(field);
+    if (!source) return [];
+    switch (source.kind) {
+      case "write":
+        return this.#separateWithin(field, nodes, isOfOtherRows, isOfOtherRows);
+      case "rows write":
+        return this.#separateWithin(field, nodes, isOfOtherRows, isOfAllRows);
+      case "mutation":
+        return this.#separateWithin(field, nodes, isRowColumn, isOfAllRows);
+      case "rows":
+        return this.#isOnlyCounted(field, nodes) ? [] : this.#separateWithin(field, nodes, isOfAllRows, isOfAllRows);
+      default:
+        return [];
+    }
+  }
+
+  /** True for a page with a size that has nothing but the count. */
+  #isOnlyCounted(field: Field, nodes: readonly FieldNode[]): boolean {
+    const type = getNamedType(field.type) as GraphQLObjectType;
+    if (!this.selections.hasOnly(type, selectionsOf(nodes), isCount)) return false;
+    const args = this.values.argumentsOf(field, nodes[0]!, isPageArgument);
+    return !["first", "last"].some((name) => this.values.constant(name, nodes[0]!, args.get(name)) === 0);
+  }
+
+  /** Those at any depth, but not within one another. */
+  #separateWithin(
+    field: Field,
+    nodes: readonly FieldNode[],
+    isSeparate: IsSeparate,
+    below: IsSeparate,
+  ): SeparateFields[] {
+    const type = getNamedType(field.type);
+    if (!isObjectType(type)) return [];
+    const groups = new Map<unknown, [Field, readonly FieldNode[]][]>();
+    const others: SeparateFields[] = [];
+    for (const selected of this.selections.fieldsOf(type, selectionsOf(nodes)).values()) {
+      const own = type.getFields()[selected[0]!.name.value];
+      const source = own && sourceOf(own);
+      if (source && isSeparate(source)) {
+        const rows = source.kind === "related row" ? source.path.at(-1) : selected[0];
+        groups.set(rows, [...(groups.get(rows) ?? []), [own, selected]]);
+      } else if (own) others.push(...this.#separateWithin(own, selected, below, below));
+    }
+    const separate = [...groups.values()].map((fields) => ({
+      fields: fields.map(([, [node]]) => node!),
+      within: () => fields.flatMap(([own, selected]) => this.#separateWithin(own, selected, below, below)),
+    }));
+    return [...separate, ...others];
+  }
+
+  /** True if the field is separate, as those within it are from then on. */
+  #isSeparate(node: FieldNode): boolean {
+    const group = this.#separate.find(({ fields }) => fields.includes(node));
+    if (group) this.#separate.push(...group.within());
+    return group !== undefined;
   }
 
   protected override *field(
@@ -109,6 +177,21 @@ export class OperationCompiler extends RowCompiler {
     nodes: readonly FieldNode[],
     row: SQL | null,
   ): Stepwise<SQL> {
+    const completion = this.completion;
+    const leftOut = completion?.errorOf(nodes[0]!);
+    if (leftOut) return leftOut;
+    if (!completion || !this.#isSeparate(nodes[0]!)) return yield* this.#fieldText(parent, field, nodes, row);
+    try {
+      const text = yield* this.#fieldText(parent, field, nodes, row);
+      completion.checkValues(text);
+      return text;
+    } catch (error) {
+      if (error instanceof NotCompiled || !(error instanceof Error)) throw error;
+      return completion.failure(error);
+    }
+  }
+
+  *#fieldText(parent: GraphQLObjectType, field: Field, nodes: readonly FieldNode[], row: SQL | null): Stepwise<SQL> {
     const source = sourceOf(field);
     if (!source) throw new NotCompiled("field", `${parent.name}.${field.name}`);
     switch (source.kind) {
@@ -218,6 +301,7 @@ export class OperationCompiler extends RowCompiler {
     if (sql.isSQL(range)) return range;
     const query: RowsSelect = { ...rows, ...range };
     const item = yield* this.#eachOf(query.limit, () => this.tableItem(table, itemTypeOf(field.type), nodes, row));
+    if (query.limit === 0 && this.#isSeparate(node)) return textLiteral("[]");
     return jsonArrayOf(query, this.orNull(item, itemTypeOf(field.type)));
   }
 
@@ -286,6 +370,8 @@ export class OperationCompiler extends RowCompiler {
       hasCursor || (size > 0 && (page.isOrderRequested || !this.selections.hasOnly(type, selections, isCount)));
     let countsRead = false;
     const object = yield* this.objectOf(type, selections, function* (field, nodes) {
+      const leftOut = this.completion?.errorOf(nodes[0]!);
+      if (leftOut) return leftOut;
       const source = sourceOf(field);
       if (source?.kind === "aggregates") return yield* this.#aggregates(page, source, field, nodes);
       switch (partOf(type, field)) {
@@ -482,6 +568,19 @@ export class OperationCompiler extends RowCompiler {
     const item = sql`case when ${presence(resource, row)} then ${fields} end`;
     return jsonArrayOf(query, this.orNull(item, type));
   }
+}
+
+type IsSeparate = (source: FieldSource) => boolean;
+
+/** True for a field of other rows, and for a function of the row that returns any: the statement that reads rows calls the functions of values. */
+function isOfOtherRows(source: FieldSource): boolean {
+  const isValueCall = source.kind === "call" && source.resource.isUnique && !source.resource.codec.attributes;
+  return readsOtherRows(source) && !isValueCall;
+}
+
+/** True for a field of a connection that is about more rows than those of the page. */
+function isOfAllRows(source: FieldSource): boolean {
+  return source.kind === "aggregates" || (source.kind === "page" && source.part === "totalCount");
 }
 
 function columnValue({ column, via }: Source<"column">, row: SQL): SQL {

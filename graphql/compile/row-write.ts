@@ -184,8 +184,8 @@ function neededOf({ type, fields }: ReturnType<RowWriteOptions["selected"]>): Ne
 }
 
 /** True for a field of a row whose value is not part of it. */
-function readsOtherRows(source: FieldSource): boolean {
-  return source.kind === "call" || relationOf(source) !== null || (source.kind === "column" && isRowColumn(source));
+export function readsOtherRows(source: FieldSource): boolean {
+  return source.kind === "call" || relationOf(source) !== null || isRowColumn(source);
 }
 
 function relationOf(source: FieldSource): PgRelation | null {
@@ -202,8 +202,9 @@ function relationOf(source: FieldSource): PgRelation | null {
 }
 
 /** True if the column has rows of a table, which have relations. */
-function isRowColumn({ codec }: Extract<FieldSource, { readonly kind: "column" }>): boolean {
-  const { attributes, extensions } = codec.arrayOfCodec ?? codec;
+export function isRowColumn(source: FieldSource): boolean {
+  if (source.kind !== "column") return false;
+  const { attributes, extensions } = source.codec.arrayOfCodec ?? source.codec;
   return Boolean(attributes) && extensions?.isTableLike !== false;
 }
 

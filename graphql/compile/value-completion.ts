@@ -3,13 +3,14 @@ import {
   type DocumentNode,
   type ExecutionResult,
   executeSync,
+  type FieldNode,
   type GraphQLField,
   type GraphQLFieldResolver,
   type GraphQLSchema,
 } from "grafast/graphql";
 import { type Codec, sourceOf } from "#plugins";
 import { isJsonObject, type JsonObject } from "#runtime/json";
-import type { CoercedVariables } from "./operation-values.ts";
+import type { CoercedVariables, Parameter } from "./operation-values.ts";
 import { castToText, textLiteral } from "./spell-value.ts";
 
 /** The members of the objects that stand for a leaf, an error, and an object with its type; none is a name of GraphQL. */
@@ -18,13 +19,23 @@ const ERROR = "!";
 export const TYPE = ":";
 export const OBJECT = "{}";
 
+/** Fields that no statement reads, with their errors. */
+export type LeftOutFields = ReadonlyMap<FieldNode, Error>;
+
 /**
  * The values of a statement that graphql-js completes (section 6.4.3 of the GraphQL specification). Postgres returns the text of each leaf as it
  * has it, so that a value that has no form in GraphQL is an error of its field.
  */
 export class ValueCompletion {
+  readonly #variables: CoercedVariables;
+  readonly #leftOut: LeftOutFields;
   readonly #codecs: Codec[] = [];
   readonly #errors: Error[] = [];
+
+  constructor(variables: CoercedVariables, leftOut: LeftOutFields) {
+    this.#variables = variables;
+    this.#leftOut = leftOut;
+  }
 
   /** The text of a leaf, never null. */
   leaf(value: SQL, codec: Codec): SQL {
@@ -36,6 +47,19 @@ export class ValueCompletion {
   /** The text that stands for an error, at each occurrence of a field. */
   failure(error: Error): SQL {
     return textLiteral(`{"${ERROR}":${this.#errors.push(error) - 1}}`);
+  }
+
+  /** Throws if a value of the text is refused. */
+  checkValues(text: SQL): void {
+    for (const value of sql.compile(text).values as unknown[]) {
+      if (typeof value === "function") (value as Parameter)(this.#variables);
+    }
+  }
+
+  /** The text that stands for the error of a field that is left out; null for other fields. */
+  errorOf(node: FieldNode): SQL | null {
+    const error = this.#leftOut.get(node);
+    return error ? this.failure(error) : null;
   }
 
   /** The value that a member of the statement's JSON stands for; an error where there is one. */

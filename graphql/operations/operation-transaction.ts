@@ -6,10 +6,10 @@ import {
   type QueryTogether,
   type ResponseBudget,
 } from "#postgres/database";
-import { type StatementContext, withTextCells } from "#postgres/statement";
+import type { StatementContext } from "#postgres/statement";
 import { NotCompiled } from "../compile/not-compiled.ts";
+import { type CallerDatabase, databaseWithin } from "./caller-database.ts";
 import { toGraphQLError } from "./errors.ts";
-import type { CallerDatabase } from "./pg-client.ts";
 import type { OperationResult } from "./run-compiled.ts";
 
 type OperationTransaction = {
@@ -46,33 +46,6 @@ export async function runOperationTransaction(
     if (error instanceof NotCompiled) throw error;
     return error instanceof FailedOperation ? undoneResult(error.result) : failedCommit(error);
   }
-}
-
-/** The statements of a plan run in the open transaction, whose caller and limits are fixed. */
-export function databaseWithin(query: QueryInTransaction, queryTogether: QueryTogether): CallerDatabase {
-  let failure: unknown = null;
-  const noteFailure = (error: unknown): never => {
-    failure ??= error;
-    throw error;
-  };
-  const run: CallerDatabase["run"] = async (_context, statement, { before, fields = false, signal } = {}) => {
-    if (signal?.aborted) throw signal.reason;
-    if (!before) return query(statement, { fields }).catch(noteFailure);
-    const both = [query(before, { isPreceding: true }), query(statement, { fields })] as const;
-    const [, result] = await Promise.all(both).catch(noteFailure);
-    return result;
-  };
-  return {
-    run,
-    runEach: (context, statements, options) => statements.map((statement) => run(context, statement, options)),
-    runTogether: async (_context, statements, { signal } = {}) => {
-      if (signal?.aborted) throw signal.reason;
-      // Otherwise the error of the statement before would be explained as an error of these.
-      if (failure !== null) throw new Error("A statement before has failed.", { cause: failure });
-      return (await queryTogether(statements).catch(noteFailure)).map(withTextCells);
-    },
-    transaction: (_context, work) => work(query, queryTogether),
-  };
 }
 
 /** Errors of fields after the first one that failed are consequences. */

@@ -1,10 +1,11 @@
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dataplan/pg";
 import type { NodePostgresPgClient } from "@dataplan/pg/adaptors/pg";
-import { FunctionCall, PlannedWrite, type RowsWrite, UnsuccessfulResult } from "#plugins";
-import { type Database, type QueryInTransaction, ResponseBudget, type SharedRunOptions } from "#postgres/database";
+import { FunctionCall, PlannedWrite } from "#plugins";
+import { type Database, type QueryInTransaction, ResponseBudget } from "#postgres/database";
 import type { Statement, StatementContext, StatementResult } from "#postgres/statement";
 import type { AbortLike } from "#runtime/concurrency";
 import { toPgText } from "../compile/text-values.ts";
+import { type CallerDatabase, checkSuccess, type WriteRows } from "./caller-database.ts";
 
 type PgClientOptions = {
   /** True if statements only read: they then use the read pools and are retried when a connection is lost. */
@@ -31,29 +32,6 @@ export function makeWithPgClient(
 ): WithPgClient {
   const client = new CallerClient(database, context, options);
   return async (_settings, work) => work(client);
-}
-
-/** The part of Database that plans use. */
-export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction"> & {
-  /** Sends several statements in one write and one transaction. */
-  runTogether(
-    context: StatementContext,
-    statements: readonly Statement[],
-    options?: SharedRunOptions,
-  ): Promise<StatementResult[]>;
-};
-
-/** Writes the rows by the planner's statements, and runs the statement that reads them. */
-export type WriteRows = (rows: RowsWrite, statement: Statement, options: SharedRunOptions) => Promise<StatementResult>;
-
-/** Throws if the result that was kept last in the transaction says that its mutation was not successful. */
-export async function checkSuccess(
-  database: Pick<CallerDatabase, "run">,
-  context: StatementContext,
-  text: string,
-): Promise<void> {
-  const { rows } = await database.run(context, { text, values: [] });
-  if (rows[0]) throw new UnsuccessfulResult(rows[0]);
 }
 
 class CallerClient implements PgClient {

@@ -24,7 +24,7 @@ import type { ParameterValue, Statement, StatementContext, StatementResult } fro
 import { ApiError } from "#runtime";
 import { type JsonObject, parseJsonExactly } from "#runtime/json";
 import { toPgText } from "../compile/text-values.ts";
-import type { CallerDatabase, WriteRows } from "./pg-client.ts";
+import type { CallerDatabase, WriteRows } from "./caller-database.ts";
 
 /** The statements that write rows and keep their keys for the statement that reads them. */
 type PlannedStatements = {

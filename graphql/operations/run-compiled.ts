@@ -16,8 +16,8 @@ import type { CompiledStep } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
 import type { RootField } from "../compile/selection-reader.ts";
+import { type CallerDatabase, checkSuccess, type WriteRows } from "./caller-database.ts";
 import type { ResponseExtensions } from "./errors.ts";
-import { type CallerDatabase, checkSuccess, type WriteRows } from "./pg-client.ts";
 
 export type CompiledRunOptions = {
   readonly database: Pick<CallerDatabase, "run">;
@@ -90,9 +90,10 @@ export function textOf(data: NonNullable<OperationResult["data"]>): string {
 
 /** Throws NotCompiled for an error that is found out field by field. */
 async function runStep({ step, ...bound }: BoundStep, options: CompiledRunOptions): Promise<OperationResult> {
-  const { signal, asText, planRefusal } = options;
+  const { signal, asText, planRefusal, countSignUp } = options;
   try {
-    const data = await readStep({ step, ...bound }, options);
+    if (step.countsSignUp) await countSignUp?.();
+    const data = await readStatement({ step, ...bound }, options);
     if (!asText) return { data: parseJsonExactly(String(data)) as Record<string, unknown> };
     return { data: step.holdsJson ? await runStepwise(normalizeJson(String(data)), signal) : data };
   } catch (error) {
@@ -106,11 +107,10 @@ async function runStep({ step, ...bound }: BoundStep, options: CompiledRunOption
 }
 
 /** Runs the statements of a step, and returns the text of the last one. */
-export async function readStep(
+export async function readStatement(
   { step, statement, before, rows: written }: BoundStep<Omit<CompiledStep, "document">>,
-  { database, context, signal, budget, admit, writeRows, countSignUp }: CompiledRunOptions,
+  { database, context, signal, budget, admit, writeRows }: CompiledRunOptions,
 ): Promise<string | Buffer> {
-  if (step.countsSignUp) await countSignUp?.();
   const runOptions = { readOnly: step.readOnly, before, signal, budget, largeValues: "buffer" } as const;
   const { rows } = await (written
     ? writeRows(written, statement, { signal, budget })
@@ -129,7 +129,10 @@ function exceedsLimit(error: unknown): boolean {
 }
 
 /** A mutation that may have been committed is not repeated, and neither is a query that would only take as long again. */
-function mayBeRepeated(error: unknown, step: CompiledStep): boolean {
+export function mayBeRepeated(
+  error: unknown,
+  step: Pick<CompiledStep, "readOnly" | "rootFields" | "write" | "before">,
+): boolean {
   const { readOnly, rootFields } = step;
   // With a statement for each field, only some of several exceed a limit.
   if (exceedsLimit(error)) return readOnly && rootFields.filter(({ constant }) => constant === undefined).length > 1;

@@ -3,9 +3,9 @@ import type { QueryInTransaction, QueryTogether } from "#postgres/database";
 import type { Statement } from "#postgres/statement";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation } from "../compile/operation-plans.ts";
+import { databaseWithin } from "./caller-database.ts";
 import { failureOf } from "./live-failure.ts";
 import type { OperationDependencies, PlannedOperation } from "./operation.ts";
-import { databaseWithin } from "./operation-transaction.ts";
 import { compiledRunOptions, resultOf, runUnbound } from "./run.ts";
 import { type CompiledRunOptions, type OperationResult, runCompiled, textOf } from "./run-compiled.ts";
 
@@ -68,7 +68,7 @@ class LiveQueryRun {
     const work = async (query: QueryInTransaction, queryTogether: QueryTogether) => {
       const inside = databaseWithin(
         (statement, options) => {
-          this.#note(statement);
+          if (!options?.isSavepoint) this.#note(statement);
           return query(statement, options);
         },
         (statements) => {

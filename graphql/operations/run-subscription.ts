@@ -3,9 +3,9 @@ import type { RowEvent } from "#plugins";
 import { FifoQueue } from "#runtime/concurrency";
 import { type EventField, findEventField } from "../compile/find-event-field.ts";
 import { toPgText } from "../compile/text-values.ts";
+import type { CallerDatabase } from "./caller-database.ts";
 import type { RowEventHub } from "./events.ts";
 import type { OperationOutcome, PlannedOperation } from "./operation.ts";
-import type { CallerDatabase } from "./pg-client.ts";
 import type { OperationResult } from "./run-compiled.ts";
 import { type EventQueue, SubscriptionResults } from "./subscription-delivery.ts";
 

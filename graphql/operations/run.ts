@@ -5,16 +5,17 @@ import type { RowEvent } from "#plugins";
 import { waitForLargeWorkSlot } from "#runtime/concurrency";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation } from "../compile/operation-plans.ts";
+import type { CallerDatabase } from "./caller-database.ts";
 import type { OperationDependencies, OperationOutcome, PlannedOperation } from "./operation.ts";
 import type { OperationMemory } from "./operation-memory.ts";
 import { runOperationTransaction } from "./operation-transaction.ts";
-import { type CallerDatabase, makeWithPgClient } from "./pg-client.ts";
+import { makeWithPgClient } from "./pg-client.ts";
 import { noteNotCompiled } from "./query.ts";
 import { type CompiledRunOptions, type OperationResult, runCompiled } from "./run-compiled.ts";
 import { runFields } from "./run-fields.ts";
 import { runSubscription } from "./run-subscription.ts";
 
-/** Runs the statements, or each field by itself where they fail or there are none; in one transaction if the operation asks for that. */
+/** Runs the statements, or each field by itself where there are none; in one transaction if the operation asks for that. */
 export function run(
   dependencies: OperationDependencies,
   planned: PlannedOperation,
@@ -96,11 +97,12 @@ async function runBound(
   }
 }
 
-/** Runs the field of a subscription by itself; Grafast runs the fields of queries and mutations, interfaces and unions. */
+/** Runs the fields of an operation by themselves; Grafast runs interfaces and unions. */
 export async function runUnbound(dependencies: RunDependencies, planned: PlannedOperation): Promise<OperationOutcome> {
-  if (planned.kind !== "subscription") return runByGrafast(dependencies, planned);
+  if (!dependencies.compilation.isOn && planned.kind !== "subscription") return runByGrafast(dependencies, planned);
   try {
-    return { kind: "result", result: await runFields(planned, compiledRunOptions(dependencies, planned)) };
+    const optionsFor = (database: CallerDatabase) => compiledRunOptions({ ...dependencies, database }, planned);
+    return { kind: "result", result: await runFields(planned, dependencies.database, optionsFor) };
   } catch (error) {
     if (!(error instanceof NotCompiled)) throw error;
     return runByGrafast(dependencies, planned);

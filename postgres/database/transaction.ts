@@ -60,6 +60,8 @@ type QueryOptions = {
   readonly fields?: boolean;
   /** True if the next statement follows this one: an error of this one is a PrecedingStatementError. */
   readonly isPreceding?: boolean;
+  /** True for a savepoint and the rollback to it: after an error, no setting may come before that. */
+  readonly isSavepoint?: boolean;
 };
 
 export type QueryInTransaction = (statement: Statement, options?: QueryOptions) => Promise<StatementResult>;
@@ -225,7 +227,7 @@ class OpenTransaction {
     }
     // Outside the transaction, the statement would run as the login instead of the caller.
     await this.#requireBegun();
-    const timeout = this.#remainingTime();
+    const timeout = group.options.isSavepoint ? [] : this.#remainingTime();
     return this.#send({ ...group, steps: this.#groupSteps(guarded, group.options, timeout) }, timeout);
   }
 

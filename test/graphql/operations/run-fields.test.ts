@@ -23,8 +23,10 @@ const ROWS = `
   create domain public.span as interval;
   create table public.waits (id int primary key, span public.span, numbers float8[]);
   insert into public.waits values (1, '1 day 2 hours', '{1,NaN}');
+  create table public.deliveries (id int generated always as identity primary key, item_id int references public.items, spare_id int references public.items);
+  create function public.newest() returns public.deliveries language sql stable as 'select null::public.deliveries';
   grant usage on schema public to anon;
-  grant select, insert on public.shops, public.items to anon;
+  grant select, insert on public.shops, public.items, public.deliveries to anon;
   grant select on public.waits to anon;
   grant execute on all functions in schema public to anon`;
 
@@ -70,6 +72,16 @@ describe("a query of which one field fails", () => {
     const { data, errors } = await compiling.ask("{ a: asleep b: asleep c: asleep d: asleep __typename }");
     expect(data).toEqual({ a: null, b: null, c: null, d: null, __typename: "Query" });
     expect(errors).toMatchObject(["a", "b", "c", "d"].map((key) => ({ path: [key], extensions: { code: "TIMEOUT" } })));
+  });
+});
+
+describe("equal calls of a function", () => {
+  test("fail each by itself, of which Grafast reads all parts by one statement", async () => {
+    const query = "{ newest { id item { id } } again: newest { id } }";
+    const [compiled, byGrafast] = [await compiling.ask(query), await plain.ask(query)];
+    expect(compiled.data).toEqual(byGrafast.data);
+    expect(compiled.errors).toMatchObject([{ path: ["newest"] }]);
+    expect(byGrafast.errors).toMatchObject([{ path: ["newest"] }, { path: ["again"] }]);
   });
 });
 
@@ -119,6 +131,19 @@ describe("a mutation", () => {
     expect({ data, errors }).toMatchObject({ data: null, errors: [{ path: ["createShop", "items"] }] });
     expect(await compiling.sql("select id from public.shops where id = 11")).toHaveLength(1);
     expect((await plain.ask(query(12))).errors).toMatchObject([{ path: ["createShop", "items"] }]);
+  });
+
+  test("has an error at each part of its result that cannot be read, and is done once", async () => {
+    const query = `mutation { createDelivery(input: { itemId: 1, spareId: 2 }) { itemId item { id } again: item { label } spare { id } shown: __typename } }`;
+    const { data, errors } = await compiling.ask(query);
+    expect(data).toEqual({
+      createDelivery: { itemId: "1", item: null, again: null, spare: null, shown: "Delivery" },
+    });
+    const keys = ["item", "again", "spare"];
+    expect(errors).toMatchObject(keys.map((key) => ({ path: ["createDelivery", key] })));
+    expect(await compiling.sql("select id from public.deliveries")).toHaveLength(1);
+    const byGrafast = await plain.ask(query);
+    expect({ data, errors }).toEqual({ data: byGrafast.data, errors: byGrafast.errors });
   });
 
   test("with @transaction whose result cannot be read has changed nothing", async () => {
