@@ -63,6 +63,7 @@ export { makePreset } from "./preset.ts";
 export { conditionOf, joinPairs } from "./row-conditions.ts";
 export { parseRowEvent, type RowEvent, topicsOf } from "./row-events.ts";
 export type { BindValue } from "./row-operators.ts";
+export { rowTypesOf } from "./row-types.ts";
 export { type SelectionValues, shownRowsOf } from "./shown-fields.ts";
 export { emptyInputError, mutationsOfTable } from "./TableMutationsPlugin.ts";
 export { isTransaction } from "./TransactionPlugin.ts";

@@ -7,6 +7,7 @@ import {
   type GraphQLObjectType,
   getNamedType,
   isInputObjectType,
+  isObjectType,
   type SelectionSetNode,
 } from "grafast/graphql";
 import type { Catalog, CatalogTable } from "#catalog";
@@ -135,6 +136,8 @@ class ShownFields {
     selected: Selected,
     of: (table: CatalogTable) => RowsOfTable,
   ): ShownTable | null {
+    // The columns and relations of an interface depend on the row.
+    if (!isObjectType(selected.type)) return null;
     const { pg } = extensions ?? {};
     const table = pg && this.#catalog.findTable({ schema: pg.schemaName, name: pg.name });
     if (table?.kind !== "table" || !table.primaryKey.every((column) => codec.attributes[column]?.notNull)) return null;

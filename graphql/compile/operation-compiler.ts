@@ -557,14 +557,15 @@ export class OperationCompiler extends RowCompiler {
     if (resource.isUnique) {
       // A field that is not null has the row even if all its columns are null.
       const present = isNonNullType(field.type) ? query : { ...query, conditions: [presence(resource, row)] };
-      return this.orNull(sql`(${selectRows(present, yield* this.item(field.type, nodes, row))})`, field.type);
+      const item = isRow ? this.rowItem(resource, field.type, nodes, row) : this.item(field.type, nodes, row);
+      return this.orNull(sql`(${selectRows(present, yield* item)})`, field.type);
     }
     const type = itemTypeOf(field.type);
     if (!isRow) {
       const value = { codec: resource.codec, table: null };
       return jsonArrayOf(query, yield* this.value(sql`${row}.v`, value, type, nodes));
     }
-    const fields = yield* this.#eachOf(limit, () => this.item(type, nodes, row));
+    const fields = yield* this.#eachOf(limit, () => this.rowItem(resource, type, nodes, row));
     const item = sql`case when ${presence(resource, row)} then ${fields} end`;
     return jsonArrayOf(query, this.orNull(item, type));
   }

@@ -2,15 +2,35 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   type FieldNode,
   GraphQLError,
+  type GraphQLInterfaceType,
   type GraphQLObjectType,
   type GraphQLOutputType,
   getNamedType,
+  isInterfaceType,
   isLeafType,
+  isObjectType,
   type SelectionSetNode,
 } from "grafast/graphql";
-import { type Codec, type ObjectValue, objectValueOf, type PgTable, type SchemaResource } from "#plugins";
+import {
+  type Codec,
+  joinPairs,
+  type ObjectValue,
+  objectValueOf,
+  type PgTable,
+  rowTypesOf,
+  type SchemaResource,
+} from "#plugins";
 import type { Stepwise } from "#runtime/concurrency";
-import { arrayOfItems, concatenate, mayBeNullRow, presence } from "./collection-sql.ts";
+import {
+  aliasOf,
+  arrayOfItems,
+  concatenate,
+  mayBeNullRow,
+  presence,
+  rowsOf,
+  selectRows,
+  tableOf,
+} from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import type { OperationValues } from "./operation-values.ts";
 import {
@@ -94,7 +114,7 @@ export abstract class RowCompiler {
   ): Stepwise<SQL> {
     if (table) {
       const row = sql.identifier(Symbol(table.name));
-      const item = yield* this.item(type, nodes, row);
+      const item = yield* this.rowItem(table, type, nodes, row);
       return this.orNull(
         sql`(select ${item} from pg_catalog.unnest(array[${value}]) as ${row} where ${presence(table, row)})`,
         type,
@@ -189,9 +209,44 @@ export abstract class RowCompiler {
     return this.object(objectTypeOf(type), selectionsOf(nodes), row);
   }
 
+  /** The selected fields of a row of a table. Null for a row of an interface whose type is none. */
+  protected rowItem(
+    table: SchemaResource,
+    type: GraphQLOutputType,
+    nodes: readonly FieldNode[],
+    row: SQL,
+  ): Stepwise<SQL> {
+    const named = getNamedType(type);
+    return isInterfaceType(named) ? this.#itemOfInterface(table, named, nodes, row) : this.item(type, nodes, row);
+  }
+
+  *#itemOfInterface(
+    table: SchemaResource,
+    type: GraphQLInterfaceType,
+    nodes: readonly FieldNode[],
+    row: SQL,
+  ): Stepwise<SQL> {
+    const { schema } = this.selections;
+    const cases: SQL[] = [];
+    const rowTypes = rowTypesOf(table);
+    if (!rowTypes) throw new NotCompiled("type", type.name);
+    const { column, types } = rowTypes;
+    for (const { value, typeName, relation } of types) {
+      const own = schema.getType(typeName);
+      if (!isObjectType(own) || !schema.isSubType(type, own)) continue;
+      const ofType = tableOf(relation);
+      const other = aliasOf(ofType);
+      const object = this.ofType(own, yield* this.object(own, selectionsOf(nodes), other));
+      const read = selectRows(rowsOf(ofType, other, joinPairs(relation, row, other)), object);
+      cases.push(sql`when ${textLiteral(value)} then (${read})`);
+    }
+    if (cases.length === 0) return sql`null::pg_catalog.text`;
+    return sql`case ${row}.${sql.identifier(column)}::pg_catalog.text ${sql.join(cases, " ")} end`;
+  }
+
   /** Null where the row is null. */
   protected *tableItem(table: PgTable, type: GraphQLOutputType, nodes: readonly FieldNode[], row: SQL): Stepwise<SQL> {
-    const item = yield* this.item(type, nodes, row);
+    const item = yield* this.rowItem(table, type, nodes, row);
     return mayBeNullRow(table) ? sql`case when ${presence(table, row)} then ${item} end` : item;
   }
 }

@@ -1,6 +1,6 @@
 import type { FieldNode } from "grafast/graphql";
 import pg from "pg";
-import { isQueryCanceled } from "#postgres/database";
+import { isQueryCanceled, type ResponseBudget } from "#postgres/database";
 import type { CompiledField, FieldStep } from "../compile/compile-fields.ts";
 import type { SeparateFields } from "../compile/operation-compiler.ts";
 import type { LeftOutFields, RootValue } from "../compile/value-completion.ts";
@@ -18,6 +18,8 @@ type FieldReaderOptions = {
   readonly options: CompiledRunOptions;
   /** The errors of statements that took too long, in the whole operation. */
   readonly canceled: Error[];
+  /** Makes the memory budget of a statement whose rows are not kept. */
+  readonly makeBudget: () => ResponseBudget;
   /** Compiles the field of that key without some of those that it selects. */
   readonly compileWithout: (key: string, leftOut: LeftOutFields) => CompiledField | Promise<CompiledField>;
 };
@@ -27,12 +29,14 @@ export class FieldReader {
   readonly #database: CallerDatabase;
   readonly #options: CompiledRunOptions;
   readonly #canceled: Error[];
+  readonly #makeBudget: FieldReaderOptions["makeBudget"];
   readonly #compileWithout: FieldReaderOptions["compileWithout"];
 
-  constructor({ database, options, canceled, compileWithout }: FieldReaderOptions) {
+  constructor({ database, options, canceled, makeBudget, compileWithout }: FieldReaderOptions) {
     this.#database = database;
     this.#options = options;
     this.#canceled = canceled;
+    this.#makeBudget = makeBudget;
     this.#compileWithout = compileWithout;
   }
 
@@ -45,11 +49,11 @@ export class FieldReader {
     return own ?? this.#readWithout(key, await this.#findFailing(key, separateFields, [], value));
   }
 
-  async #readOnce({ bound, ...field }: CompiledField): Promise<RootValue> {
+  async #readOnce({ bound, ...field }: CompiledField, options = this.#options): Promise<RootValue> {
     if (bound instanceof Error) return bound;
     if (this.#canceled.length >= MAX_CANCELED) return this.#canceled.at(-1)!;
     const written = { ...field, bound: { ...bound, before: undefined, rows: undefined } };
-    const read = () => readField(written, this.#options);
+    const read = () => readField(written, options);
     try {
       return await (this.#database.attempt?.(read) ?? read());
     } catch (error) {
@@ -58,8 +62,8 @@ export class FieldReader {
     }
   }
 
-  async #readWithout(key: string, leftOut: LeftOutFields): Promise<RootValue> {
-    return this.#readOnce(await this.#compileWithout(key, leftOut));
+  async #readWithout(key: string, leftOut: LeftOutFields, options = this.#options): Promise<RootValue> {
+    return this.#readOnce(await this.#compileWithout(key, leftOut), options);
   }
 
   /**
@@ -103,7 +107,10 @@ export class FieldReader {
   }
 
   async #errorWithout(key: string, leftOut: readonly FieldNode[], error: Error): Promise<Error | null> {
-    const value = await this.#readWithout(key, new Map(leftOut.map((field) => [field, error])));
+    const budget = this.#makeBudget();
+    const options = { ...this.#options, budget, admit: () => {} };
+    const value = await this.#readWithout(key, new Map(leftOut.map((field) => [field, error])), options);
+    budget.giveAllBack();
     return value instanceof Error ? value : null;
   }
 }

@@ -77,6 +77,7 @@ class FieldsRun {
       database,
       options: this.#optionsFor(database),
       canceled: this.#canceled,
+      makeBudget: () => this.#planned.memory.statementBudget(),
       compileWithout: (key, leftOut) => takeSteps(this.#compiled.compileWithout(key, leftOut), this.#planned),
     });
   }

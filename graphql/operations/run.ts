@@ -97,7 +97,7 @@ async function runBound(
   }
 }
 
-/** Runs the fields of an operation by themselves; Grafast runs interfaces and unions. */
+/** Runs the fields of an operation by themselves; Grafast runs those without a statement, such as unions. */
 export async function runUnbound(dependencies: RunDependencies, planned: PlannedOperation): Promise<OperationOutcome> {
   if (!dependencies.compilation.isOn && planned.kind !== "subscription") return runByGrafast(dependencies, planned);
   try {

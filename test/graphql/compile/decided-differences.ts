@@ -8,11 +8,15 @@ type ErrorEntry = {
 type Path = readonly (string | number)[];
 type ParsedAnswer = { readonly data: unknown; readonly errors: unknown };
 
+/** Codes of errors that come before rows are read. */
+const REFUSALS: ReadonlySet<unknown> = new Set(["VALIDATION_ERROR", "AUTH_REQUIRED", "PERMISSION_DENIED"]);
+
 /**
  * Grafast's answer with the differences of compiled operations that docs/graphql.md describes, where the compiled answer has them:
  * - Grafast reads equal calls of a function by one statement, so a field fails if another one with an equal call has a part that fails.
- * - Grafast looks at some arguments of related rows in steps of their own: a refused argument fails another field around it, or has an error
- *   although the row that it is for does not exist.
+ * - A field that is refused for several causes, or is refused and would fail, has the error of one; in Grafast another one, or several.
+ * - A refused argument of related rows fails another field around it than in Grafast.
+ * - Only one of the two has the error of a refused part if the row that it is for does not exist.
  */
 export function withDecidedDifferences(byGrafast: ParsedAnswer, compiled: ParsedAnswer): ParsedAnswer {
   const own = errorsOf(compiled);
@@ -22,20 +26,25 @@ export function withDecidedDifferences(byGrafast: ParsedAnswer, compiled: Parsed
   const errors = errorsOf(byGrafast).flatMap((error): ErrorEntry[] => {
     const { path = [] } = error;
     if (isOwn(error)) return [error];
+    const samePlace = own.find((other) => String(other.path) === String(path));
+    if (samePlace && (isRefused(samePlace) || isRefused(error))) return [samePlace];
     const around = own.find((other) => isRefusedAround(other, error));
     if (around) {
       clear(data, around.path!, ownData);
       return [around];
     }
-    if (isRefusedArgument(error) && valueAt(data, path) === null && valueAt(ownData, path) === null) return [];
+    if (isRefused(error) && isMissing(data, path) && isMissing(ownData, path)) return [];
     if (own.some((other) => isOfEqualCall(other, error)) && isJsonObject(data) && isJsonObject(ownData)) {
       (data as Record<string, unknown>)[path[0]!] = ownData[path[0]!];
       return [];
     }
     return [error];
   });
-  const distinct = errors.filter((error, index) => errors.findIndex((other) => isSame(other, error)) === index);
-  return { data, errors: distinct.length > 0 ? distinct : undefined };
+  const ofMissingRows = own.filter((error) => isRefused(error) && isMissing(byGrafast.data, error.path ?? []));
+  const known = own.flatMap((error) => [...errors, ...ofMissingRows].find((other) => isSame(other, error)) ?? []);
+  const others = errors.filter((error) => !isOwn(error));
+  const all = [...known, ...others];
+  return { data, errors: all.length > 0 ? all : undefined };
 }
 
 function errorsOf({ errors }: ParsedAnswer): readonly ErrorEntry[] {
@@ -44,6 +53,10 @@ function errorsOf({ errors }: ParsedAnswer): readonly ErrorEntry[] {
 
 function isSame(one: ErrorEntry, other: ErrorEntry): boolean {
   return one.message === other.message && String(one.path) === String(other.path);
+}
+
+function isRefused({ extensions }: ErrorEntry): boolean {
+  return REFUSALS.has(extensions?.code);
 }
 
 function isRefusedArgument({ extensions }: ErrorEntry): boolean {
@@ -70,6 +83,11 @@ function clear(data: unknown, path: Path, other: unknown): void {
   if (depth >= 0 && typeof parent === "object" && parent !== null) {
     (parent as Record<string | number, unknown>)[path[depth]!] = null;
   }
+}
+
+/** True if the value itself is null, not one around it. */
+function isMissing(data: unknown, path: Path): boolean {
+  return valueAt(data, path) === null && valueAt(data, path.slice(0, -1)) !== null;
 }
 
 /** Null within null. */

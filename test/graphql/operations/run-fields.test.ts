@@ -23,14 +23,14 @@ const ROWS = `
   create domain public.span as interval;
   create table public.waits (id int primary key, span public.span, numbers float8[]);
   insert into public.waits values (1, '1 day 2 hours', '{1,NaN}');
-  create table public.deliveries (id int generated always as identity primary key, item_id int references public.items, spare_id int references public.items);
+  create table public.deliveries (id int generated always as identity primary key, item_id int references public.items, spare_id int references public.items, label text);
   create function public.newest() returns public.deliveries language sql stable as 'select null::public.deliveries';
   grant usage on schema public to anon;
   grant select, insert on public.shops, public.items, public.deliveries to anon;
   grant select on public.waits to anon;
   grant execute on all functions in schema public to anon`;
 
-const SETTINGS = { ADMIN_PORT: "0", GRAPHQL_STATEMENT_TIMEOUT_SECONDS: "1" };
+const SETTINGS = { ADMIN_PORT: "0", GRAPHQL_STATEMENT_TIMEOUT_SECONDS: "1", MAX_ANSWER_BYTES: "1048576" };
 
 const database = useDatabase({ template: "empty" });
 const compiling = useFixture(() => serveGraphQL({ database, settings: SETTINGS, before: ROWS }));
@@ -144,6 +144,16 @@ describe("a mutation", () => {
     expect(await compiling.sql("select id from public.deliveries")).toHaveLength(1);
     const byGrafast = await plain.ask(query);
     expect({ data, errors }).toEqual({ data: byGrafast.data, errors: byGrafast.errors });
+  });
+
+  test("has the budget of one answer, however often its parts are read", async () => {
+    // Half of the answers of anonymous callers, who have half of a quarter of MAX_ANSWER_BYTES.
+    const label = "x".repeat(80_000);
+    const query =
+      "mutation ($label: String) { createDelivery(input: { label: $label }) { label item { id } spare { id } } }";
+    const { data, errors } = await compiling.ask(query, { variables: { label } });
+    expect(data).toEqual({ createDelivery: { label, item: null, spare: null } });
+    expect(errors).toMatchObject([{ path: ["createDelivery", "item"] }, { path: ["createDelivery", "spare"] }]);
   });
 
   test("with @transaction whose result cannot be read has changed nothing", async () => {
