@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { DefinitionWatch } from "../../../live/dependencies/definition-changes.ts";
 import { readQueryDependencies } from "../../../live/dependencies/query-dependencies.ts";
 import { useClient, useDatabase } from "../../database.ts";
@@ -18,6 +18,8 @@ const database = useDatabase({
 });
 const client = useClient(database.ownerUrl);
 const other = useClient(database.ownerUrl);
+
+afterAll(() => client.query("drop role if exists reader_of_all, reader_of_some"));
 
 const QUERIES = {
   films: "select title from public.films",
@@ -131,11 +133,9 @@ test.each([
   "create domain public.age as int check (value > 0)",
   "create operator public.=== (leftarg = text, rightarg = text, function = texteq)",
   "create cast (public.mood as jsonb) with inout",
-  "create text search configuration public.plain (copy = english)",
-  "alter text search configuration public.plain drop mapping for word",
   "create schema further",
-  "create role reader_of_all",
-  "grant reader_of_all to authenticated",
+  "create role reader_of_all; create role reader_of_some",
+  "grant reader_of_all to reader_of_some",
   "alter role reader_of_all set search_path = further",
   "alter publication followed set (publish = 'insert')",
   `create table public."of ""all""" (id int)`,

@@ -11,6 +11,7 @@ import {
 import { afterEach, describe, expect, test } from "vitest";
 import { useFixture } from "../../fixture.ts";
 import { openRealtimeFixture } from "../../realtime/service.ts";
+import { until } from "../../until.ts";
 
 type StreamOptions = Partial<ConstructorParameters<typeof ShapeStream<Row>>[0]>;
 type MessageHandler = (resolve: () => void, message: Message<Row>, changes: number) => Promise<void> | void;
@@ -182,7 +183,8 @@ describe.each([
     open(table, { liveSse, fetchClient }).subscribe((messages) => {
       upToDate += messages.filter((message) => isUpToDate(message as Message<Row>)).length;
     });
-    await sleep(1_000);
+    await until(() => requested.length > 1);
+    await sleep(300);
     expect(requested.map((query) => [query.get("offset") === "-1", query.get("live")])).toEqual([
       [true, null],
       [false, "true"],
