@@ -90,11 +90,12 @@ const WEEKS_MS = 60 * 24 * 60 * 60 * 1_000;
 /** False for other days: the ones that fixtures contain are compared. */
 const isRecent = (day: string) => Math.abs(Date.parse(day) - Date.now()) < WEEKS_MS;
 
-/** Replaces the measures of the service and its present activity. */
+/** Replaces the measures of the service and its present activity, and the name of its database. */
 function withoutMeasures(path: string, body: string): string {
   if (/^\/(admin\/v1\/(running|requests)|metrics)\b/.test(path)) return "<measures>";
   if (path.startsWith("/admin/v1/catalog"))
     return body.replace(/("(scans|bytes|estimated_rows)":)(\d+|null)/g, "$1<number>");
+  if (path === "/admin/v1/session") return body.replace(/("project":)"[0-9a-f]+"/, '$1"<digest>"');
   return body;
 }
 
