@@ -20,6 +20,7 @@ import {
   keyOf,
   orderExpressionsOf,
   ownValueSql,
+  type PgTable,
   readLimit,
   readOffset,
   readPage,
@@ -34,6 +35,7 @@ import {
   callSql,
   jsonArrayOf,
   keyConditions,
+  mayBeNullRow,
   PageParts,
   type PageQuery,
   presence,
@@ -555,8 +557,9 @@ export class OperationCompiler extends RowCompiler {
     const alias = isRow ? row : sql`${row}(v)`;
     const query = { row: alias, from, conditions: [], order: [], limit: resource.isUnique ? null : limit, offset: 0 };
     if (resource.isUnique) {
-      // A field that is not null has the row even if all its columns are null.
-      const present = isNonNullType(field.type) ? query : { ...query, conditions: [presence(resource, row)] };
+      // A field that is not null has the row even if all its columns are null, unless one of them cannot be null.
+      const isPresent = isNonNullType(field.type) && (!isRow || mayBeNullRow(resource as PgTable));
+      const present = isPresent ? query : { ...query, conditions: [presence(resource, row)] };
       const item = isRow ? this.rowItem(resource, field.type, nodes, row) : this.item(field.type, nodes, row);
       return this.orNull(sql`(${selectRows(present, yield* item)})`, field.type);
     }

@@ -109,7 +109,7 @@ function meaningOf(error: GraphQLError): ErrorMeaning | null {
   if (error.nodes?.[0]?.kind === Kind.VARIABLE_DEFINITION)
     return { message: error.message.replaceAll(PRINTED_EXACT_NUMBER, "$1"), code: "VALIDATION_ERROR" };
   if (UNREPRESENTABLE_VALUE.test(error.message)) return { message: error.message, code: "VALIDATION_ERROR" };
-  if (/^Cannot return null for non-nullable field /.test(error.message) && !original) {
+  if (/^Cannot return null for non-nullable field /.test(error.message)) {
     return { message: error.message, code: "RESOURCE_NOT_FOUND" };
   }
   return null;

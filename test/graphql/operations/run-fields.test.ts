@@ -20,6 +20,8 @@ const ROWS = `
   create function public.length_of(word text) returns interval language sql stable as 'select make_interval(hours => length(word))';
   create function public.make_words(word text) returns text[] language sql volatile as 'select array[word, upper(word)]';
   create function public.do_nothing() returns void language sql volatile as '';
+  create function public.say_nothing() returns text language sql volatile as 'select null::text';
+  create function public.add_no_shop() returns public.shops language sql volatile as 'select null::public.shops';
   create domain public.span as interval;
   create table public.waits (id int primary key, span public.span, numbers float8[]);
   insert into public.waits values (1, '1 day 2 hours', '{1,NaN}');
@@ -166,6 +168,22 @@ describe("a mutation", () => {
     ]);
     expect(await compiling.sql("select id from public.shops where id = 13")).toEqual([]);
   });
+
+  test.each(["sayNothing", "addNoShop { id }"])(
+    "that returns null where it returns something else: %s",
+    async (field) => {
+      const { data, errors } = await sameAnswer(`mutation { ${field} }`);
+      expect(data).toBeNull();
+      const [name] = field.split(" ");
+      expect(errors).toMatchObject([
+        {
+          path: [name],
+          message: `Cannot return null for non-nullable field Mutation.${name}.`,
+          extensions: { code: "RESOURCE_NOT_FOUND" },
+        },
+      ]);
+    },
+  );
 
   test("may call functions that return lists and nothing", async () => {
     const { data, errors } = await sameAnswer('mutation { makeWords(input: { word: "a" }) doNothing }');
