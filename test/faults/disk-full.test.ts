@@ -1,4 +1,4 @@
-import { rm, statfs, writeFile } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runningCluster } from "../../cluster/embedded/cluster.ts";
@@ -50,8 +50,7 @@ describe.runIf(MAY_MOUNT)("a full disk", () => {
 
   test("stops Postgres if there is no space for the WAL, and it restarts by itself when there is", async () => {
     const name = "The disk is full: no space for the WAL";
-    const { bavail, bsize } = await statfs(folder);
-    await writeFile(join(folder, "ballast"), Buffer.alloc(bavail * bsize));
+    await disk.fill("ballast");
     const fill = "select pg_logical_emit_message(false, 'fill', repeat('x', 1000000)) from generate_series(1, 100)";
     await expect(asOwner(fill)).rejects.toThrow();
     const refusals = new Map<string, number>();
