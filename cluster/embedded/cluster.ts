@@ -217,7 +217,7 @@ async function becomeReady(server: ChildProcess, tell: (step: string) => void): 
   server.once("error", ready.reject);
   server.stdout!.resume();
   createInterface({ input: server.stderr! }).on("line", (line) => {
-    lastWords.push(line);
+    if (!REFUSED_CONNECTION.test(line)) lastWords.push(line);
     if (lastWords.length > 20) lastWords.shift();
     if (line.includes("ready to accept connections")) ready.resolve();
     if (line.includes("was not properly shut down")) tell("recovering after an unclean stop");
@@ -232,6 +232,8 @@ async function becomeReady(server: ChildProcess, tell: (step: string) => void): 
   return { ended };
 }
 
+/** Postgres reports each connection that comes while it starts or stops, which says nothing of why it exits. */
+const REFUSED_CONNECTION = /\bFATAL: +the database system is /;
 /** A server that exits sooner than this counts as a failed start, for example because the disk is full. */
 const MIN_UPTIME_MS = 1_000;
 /** Repeated start failures are reported at most this often. */
@@ -325,5 +327,6 @@ class StartFailures {
 /** Returns the line of the server's last output that gives the reason; otherwise the exit status. */
 function reasonIn(words: string): string {
   const lines = words.split("\n");
-  return lines.findLast((line) => /\b(PANIC|FATAL):/.test(line)) ?? lines[0]!;
+  const last = (severity: string) => lines.findLast((line) => line.includes(` ${severity}: `));
+  return last("PANIC") ?? last("FATAL") ?? lines[0]!;
 }

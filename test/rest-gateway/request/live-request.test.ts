@@ -234,6 +234,7 @@ describe("Last-Event-ID", () => {
   // One token: another one has other claims, such as the time of its issue.
   const bob = as("bob");
 
+  let renamed = 0;
   const rename = (name: string) => sql(`update public.teams set name = '${name}' where id = 2`);
 
   async function resume(lastId: string, headers = bob): Promise<EventClient> {
@@ -244,8 +245,8 @@ describe("Last-Event-ID", () => {
 
   /** Roles belong to the cluster, so that any database can change what a caller may read: then a stream begins anew. */
   async function withoutSnapshot(follow: (name: string) => Promise<EventClient>) {
-    for (let attempt = 0; ; attempt++) {
-      const name = `renamed ${attempt}`;
+    for (;;) {
+      const name = `renamed ${renamed++}`;
       const client = await follow(name);
       await until(() => client.events.length > 0);
       if (client.events[0]!.event !== "snapshot") return { client, name };
