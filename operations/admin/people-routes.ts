@@ -35,7 +35,7 @@ function invitationRoutes({ accounts }: AdminServices): AdminRoutes {
   return {
     "POST /invitations": async ({ request, userId, logEvent }) => {
       const invitation = await readFields(request, { email: TEXT, role: TEXT });
-      if (!EMAIL_PATTERN.test(invitation.email)) throw invalidRequest("The member email must be an e-mail address.");
+      requireEmail(invitation.email);
       const invitations = requireInvitations();
       await logEvent("studio.user_invited", invitation);
       const key = await invitations.send(invitation, { ...clientInfoOf(request), actor: userId });
@@ -45,7 +45,7 @@ function invitationRoutes({ accounts }: AdminServices): AdminRoutes {
     },
     "POST /invitations/sample": async ({ request, userId }) => {
       const { email } = await readFields(request, { email: TEXT });
-      if (!EMAIL_PATTERN.test(email)) throw invalidRequest("The member email must be an e-mail address.");
+      requireEmail(email);
       await requireInvitations()
         .sendSample(email, { ...clientInfoOf(request), actor: userId })
         .catch((error: unknown) => {
@@ -55,6 +55,10 @@ function invitationRoutes({ accounts }: AdminServices): AdminRoutes {
       return NO_CONTENT;
     },
   };
+}
+
+function requireEmail(text: string): void {
+  if (!EMAIL_PATTERN.test(text)) throw invalidRequest("The member email must be an e-mail address.");
 }
 
 function sessionRoutes(services: AdminServices): AdminRoutes {
