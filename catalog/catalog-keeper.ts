@@ -5,8 +5,7 @@ import { Coalescer, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import type { Catalog } from "./catalog.ts";
 import type { CatalogOptions } from "./catalog-rows.ts";
-import { CatalogWatch } from "./catalog-watch.ts";
-import { readFingerprint, UNKNOWN_FINGERPRINT } from "./definition-marks.ts";
+import { CatalogWatch, readFingerprint, UNKNOWN_FINGERPRINT } from "./catalog-watch.ts";
 import { type LoadedCatalog, loadCatalog } from "./load-catalog.ts";
 
 export type CatalogKeeper = {

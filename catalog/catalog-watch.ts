@@ -3,7 +3,8 @@ import { join } from "node:path";
 import pg from "pg";
 import { type AsOwner, isQueryCanceled } from "#postgres/database";
 import type { WorkReport } from "#runtime/concurrency";
-import { type CatalogFingerprint, readFingerprint } from "./definition-marks.ts";
+import { queryWithTimeout } from "./catalog-reader.ts";
+import { FINGERPRINT } from "./definition-marks.ts";
 
 const TRIGGER_FILE = join(import.meta.dirname, "../db/watch.sql");
 
@@ -121,6 +122,28 @@ export class CatalogWatch {
       if (isWork) this.#costMs = performance.now() - startedAt;
     }
   }
+}
+
+/** The state of the catalogue. If the digests of two fingerprints differ, something that the catalogue describes has changed. */
+type CatalogFingerprint = {
+  /** The snapshot of transactions. While it stays the same, nothing has been committed. */
+  readonly snapshot: string;
+  readonly digest: string;
+};
+
+/** A fingerprint that equals no other, so that the next check reports a change. */
+export const UNKNOWN_FINGERPRINT: CatalogFingerprint = { snapshot: "", digest: "" };
+
+/** Reads the fingerprint. This is cheap if nothing was committed since `previous`; otherwise it scans the system catalogues. */
+export async function readFingerprint(
+  client: pg.ClientBase,
+  previous: CatalogFingerprint | null = null,
+): Promise<CatalogFingerprint> {
+  const [row] = await queryWithTimeout<{ snapshot: string; digest: string | null }>(client, FINGERPRINT, [
+    previous?.snapshot ?? null,
+  ]);
+  const { snapshot, digest } = row!;
+  return { snapshot, digest: digest ?? previous!.digest };
 }
 
 /** True if an event trigger, of the service or of PostgREST, notifies the channel of schema changes. */

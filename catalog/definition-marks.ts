@@ -1,5 +1,4 @@
 import type pg from "pg";
-import { queryWithTimeout } from "./catalog-reader.ts";
 
 const SUM = "pg_catalog.concat(pg_catalog.count(*), ' ', pg_catalog.bit_xor(mark))";
 const CLASS = (name: string) => `'pg_catalog.${name}'::pg_catalog.regclass`;
@@ -103,28 +102,7 @@ export async function readDefinitionMarks(client: pg.ClientBase): Promise<readon
   return rows;
 }
 
-/** The state of all definitions. If the digests of two fingerprints differ, something that the catalogue describes has changed. */
-export type CatalogFingerprint = {
-  /** The snapshot of transactions. While it stays the same, nothing has been committed. */
-  readonly snapshot: string;
-  readonly digest: string;
-};
-
-/** A fingerprint that equals no other, so that the next check reports a change. */
-export const UNKNOWN_FINGERPRINT: CatalogFingerprint = { snapshot: "", digest: "" };
-
-/** Reads the fingerprint. This is cheap if nothing was committed since `previous`; otherwise it scans the system catalogues. */
-export async function readFingerprint(
-  client: pg.ClientBase,
-  previous: CatalogFingerprint | null = null,
-): Promise<CatalogFingerprint> {
-  const [row] = await queryWithTimeout<{ snapshot: string; digest: string | null }>(
-    client,
-    `with ${DEFINITION_MARKS}
-    select now.snapshot, case when now.snapshot is distinct from $1 then (select ${SUM} from definition_mark) end as digest
-    from (select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot) now`,
-    [previous?.snapshot ?? null],
-  );
-  const { snapshot, digest } = row!;
-  return { snapshot, digest: digest ?? previous!.digest };
-}
+/** The sum of all marks, unless no transaction was committed since the snapshot of its parameter. */
+export const FINGERPRINT = `with ${DEFINITION_MARKS}
+  select now.snapshot, case when now.snapshot is distinct from $1 then (select ${SUM} from definition_mark) end as digest
+  from (select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot) now`;

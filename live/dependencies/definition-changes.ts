@@ -5,7 +5,7 @@ import type { QueryDependencies } from "./query-dependencies.ts";
 /** `others`: marks of all that many queries may depend on, such as types, operators, schemas and roles. */
 type Definitions = { readonly others: string; readonly objects: ReadonlyMap<string, DefinitionMark> };
 
-/** What publications publish of each table, which decides which changes arrive; 0: the publications themselves. */
+/** Publications decide which changes of a table arrive. The row of relation 0 is for the publications themselves. */
 const PUBLISHED = `
   select c.oid::pg_catalog.int8::pg_catalog.float8 as oid, pg_catalog.string_agg(p::pg_catalog.text, ' ' order by p.pubname) as mark
   from pg_catalog.pg_publication_tables p join pg_catalog.pg_namespace n on n.nspname = p.schemaname

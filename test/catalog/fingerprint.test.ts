@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readFingerprint } from "../../catalog/definition-marks.ts";
+import { readFingerprint } from "../../catalog/catalog-watch.ts";
 import { useFixture } from "../fixture.ts";
 import { connect, makeFixture } from "./fixture.ts";
 
