@@ -10,6 +10,7 @@ const TESTED: Readonly<Record<string, string>> = {
   "admin-interface": "interface-pages",
   asynchronous: "interface-pages",
   errors: "interface-pages",
+  federation: "federation",
   functions: "functions-page",
   graphql: "interface-pages",
   rest: "interface-pages",
@@ -25,7 +26,6 @@ const TESTED: Readonly<Record<string, string>> = {
 
 /** Pages whose requests need what a test of the documentation has not. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  federation: "An identity provider answers, in a browser.",
   walk: "The page is a record of the README, whose commands another test runs.",
 };
 
