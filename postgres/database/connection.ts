@@ -490,7 +490,11 @@ function describeRunningStatement(
 
 /** Names tables and constraints as the caller knows them, without the number of the shard that Citus adds. */
 function hideShards(error: DatabaseError): void {
-  error.message = error.message.replaceAll(QUOTED_NAME, (_, name: string) => `"${name.replace(SHARD_OF_NAME, "")}"`);
-  error.table = error.table?.replace(SHARD_OF_NAME, "");
-  error.constraint = error.constraint?.replace(SHARD_OF_NAME, "");
+  const ofName = (name: string) => name.replace(SHARD_OF_NAME, "");
+  const ofText = (text: string) => text.replaceAll(QUOTED_NAME, (_, name: string) => `"${ofName(name)}"`);
+  error.message = ofText(error.message);
+  error.detail = error.detail && ofText(error.detail);
+  error.hint = error.hint && ofText(error.hint);
+  error.table = error.table && ofName(error.table);
+  error.constraint = error.constraint && ofName(error.constraint);
 }

@@ -13,8 +13,10 @@ const database = useDatabase({
   template: "platform",
   sql: `
     ${CITUS}
+    create table public."sizes_102041" (id int primary key);
     create table public.orders (
       tenant int, id int, path text, tags text[], at timestamptz default now(), primary key (tenant, id),
+      size int constraint "size_102040" references public."sizes_102041",
       constraint "path_102040" check (path <> '')
     );
     create table public.products (id int primary key, name text);
@@ -80,11 +82,15 @@ describe("on a distributed database", () => {
   });
 
   test("errors name tables and constraints without the numbers of shards", async () => {
-    const { text } = await ask("/rest/v1/orders", {
-      method: "POST",
-      body: JSON.stringify({ tenant: 1, id: 9, path: "" }),
+    const refusal = async (row: object) =>
+      JSON.parse((await ask("/rest/v1/orders", { method: "POST", body: JSON.stringify(row) })).text);
+    expect(await refusal({ tenant: 1, id: 9, path: "" })).toMatchObject({
+      message: 'new row for relation "orders" violates check constraint "path"',
     });
-    expect(JSON.parse(text).message).toBe('new row for relation "orders" violates check constraint "path"');
+    expect(await refusal({ tenant: 1, id: 9, size: 4 })).toMatchObject({
+      message: 'insert or update on table "orders" violates foreign key constraint "size"',
+      details: expect.stringMatching(/is not present in table "sizes"\.$/),
+    });
   });
 
   test("a value of a request ends neither its setting nor the statement", async () => {
