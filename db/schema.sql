@@ -1265,6 +1265,34 @@ comment on table content_service.shared_queries is '@sample all
 @anonymize empty
 SQL that administrators share in Studio.';
 
+-- table content_service.table_views
+create table content_service.table_views (
+  schema_name text not null,
+  table_name text not null,
+  name text not null,
+  query text not null,
+  columns text[],
+  saved_by bigint,
+  saved_at timestamp with time zone default now() not null,
+  constraint content_service_table_views_pkey PRIMARY KEY (schema_name, table_name, name),
+  constraint content_service_table_views_columns_max_number CHECK ((cardinality(columns) <= 1600)),
+  constraint content_service_table_views_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint content_service_table_views_query_max_length CHECK ((length(query) <= 10000)),
+  constraint content_service_table_views_schema_name_max_length CHECK ((length(schema_name) <= 63)),
+  constraint content_service_table_views_table_name_max_length CHECK ((length(table_name) <= 63))
+);
+alter table content_service.table_views enable row level security;
+comment on column content_service.table_views.columns is 'The shown columns in order; null for all.';
+comment on column content_service.table_views.name is 'What administrators call it.';
+comment on column content_service.table_views.query is 'Filters and order, as in a request of the table interface.';
+comment on column content_service.table_views.saved_at is 'When it was saved last.';
+comment on column content_service.table_views.saved_by is 'The administrator who saved it; null where nobody signs in.';
+comment on column content_service.table_views.schema_name is 'The schema of the table.';
+comment on column content_service.table_views.table_name is 'The table.';
+comment on table content_service.table_views is '@sample all
+@anonymize empty
+Views of tables that administrators share in Studio.';
+
 -- table content_service.task_lanes
 create table content_service.task_lanes (
   name text not null,
@@ -7634,6 +7662,21 @@ begin
 end;
 $function$;
 comment on function content_service.maintain_webhooks() is 'Follows renamed tables and creates missing triggers; called by the service as the owner.';
+
+-- function content_service.may_change_view(content_service.table_views,bigint)
+CREATE OR REPLACE FUNCTION content_service.may_change_view(view content_service.table_views, user_id bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select view.saved_by is null or view.saved_by is not distinct from may_change_view.user_id or not exists (
+    select from auth.users as account join auth.user_roles using (user_id)
+    where account.user_id = view.saved_by and not auth.is_disabled(account)
+      and pg_has_role(to_regrole(quote_ident(user_roles.role)), 'admin', 'usage')
+  );
+$function$;
+comment on function content_service.may_change_view(content_service.table_views,bigint) is 'Whether this administrator may change and delete the view; a null user is one who has not signed in.';
 
 -- function content_service.name_content(text,text,text)
 CREATE OR REPLACE FUNCTION content_service.name_content(bucket text, name text, hash text)

@@ -5,3 +5,4 @@ export type * from "./people.ts";
 export type * from "./running.ts";
 export type * from "./session.ts";
 export type * from "./sql.ts";
+export type * from "./views.ts";

@@ -24,6 +24,7 @@ import { queryRoutes } from "./query-routes.ts";
 import { runningRoutes } from "./running-routes.ts";
 import { sessionRoutes, viewAsRoutes } from "./session-routes.ts";
 import { sqlRoutes } from "./sql-routes.ts";
+import { viewRoutes } from "./view-routes.ts";
 
 export const ADMIN_PREFIX = "/admin/v1";
 
@@ -53,6 +54,7 @@ export function administratorRoutes(services: AdminServices): AdminRoutes {
     ...queryRoutes(services),
     ...runningRoutes(services),
     ...sqlRoutes(services),
+    ...viewRoutes(services),
   };
 }
 

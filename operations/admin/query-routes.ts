@@ -3,13 +3,13 @@ import type { SharedQuery, SharedQueryList } from "#operations/admin-types";
 import { readFields, TEXT } from "#rest-gateway/sign-in";
 import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
 import { type AdminRoutes, type AdminServices, NO_CONTENT } from "./admin-request.ts";
+import { onPlatformTable } from "./platform-table.ts";
 
 const MAX_QUERIES = 1_000;
 const MAX_NAME = 200;
 const MAX_TEXT = 50_000;
 const QUERY_FIELDS = { name: TEXT, text: TEXT };
 
-const HAS_QUERIES = "select pg_catalog.to_regclass('content_service.shared_queries') is not null as has";
 const LIST = "select name, text, saved_by, saved_at from content_service.shared_queries order by name";
 const IS_FULL = `select pg_catalog.count(*) operator(pg_catalog.>=) ${MAX_QUERIES} as full
   from content_service.shared_queries where name operator(pg_catalog.<>) $1`;
@@ -23,13 +23,7 @@ type SharedQueryRow = Omit<SharedQuery, "saved_at"> & { readonly saved_at: Date 
 
 /** The SQL that administrators share. */
 export function queryRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminRoutes {
-  /** Throws if the database has no such table, as without the platform. */
-  const onQueries: AdminServices["asOwner"] = (work) =>
-    asOwner(async (owner) => {
-      const { rows } = await owner.query<{ has: boolean }>(HAS_QUERIES);
-      if (!rows[0]!.has) throw resourceNotFound("This database has no shared queries.");
-      return work(owner);
-    });
+  const onQueries = onPlatformTable(asOwner, "content_service.shared_queries", "This database has no shared queries.");
   return {
     "GET /queries": async () => {
       const { rows } = await onQueries((owner) => owner.query<SharedQueryRow>(LIST));

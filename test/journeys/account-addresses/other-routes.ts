@@ -164,6 +164,7 @@ export const OTHER_ROUTES: readonly string[] = [
   "DELETE /admin/v1/queries/{name}",
   "DELETE /admin/v1/sessions",
   "DELETE /admin/v1/sessions/{session}",
+  "DELETE /admin/v1/views/{schema}/{table}/{name}",
   "GET /admin/v1/audit-log",
   "GET /admin/v1/branches",
   "GET /admin/v1/catalog",
@@ -181,6 +182,7 @@ export const OTHER_ROUTES: readonly string[] = [
   "GET /admin/v1/running",
   "GET /admin/v1/sessions",
   "GET /admin/v1/sign-in-settings",
+  "GET /admin/v1/views/{schema}/{table}",
   "POST /admin/v1/branches",
   "POST /admin/v1/invitations/sample",
   "POST /admin/v1/lost-rows",
@@ -194,5 +196,6 @@ export const OTHER_ROUTES: readonly string[] = [
   "POST /admin/v1/session",
   "POST /admin/v1/sql",
   "POST /admin/v1/view-as",
+  "POST /admin/v1/views/{schema}/{table}",
   "POST /admin/v1/why",
 ];
