@@ -4,16 +4,21 @@ import { Button, IconButton } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
 import { Checkbox, TextField } from "../components/field.ts";
 import { useGridRows } from "../components/grid-rows.ts";
+import { lazy } from "../components/lazy.ts";
 import { PageHeader } from "../components/page.ts";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
+import type { RowsState } from "./rows/filters.ts";
 import type { RowWindows } from "./rows/row-windows.ts";
 import type { TableColumns } from "./rows/use-columns.ts";
+
+const ViewsDialog = lazy(async () => (await import("./views-dialog.ts")).ViewsDialog);
 
 export type TableToolbarProps = {
   readonly table: DescribedTable;
   readonly windows: RowWindows;
   readonly columns: TableColumns;
+  readonly state: RowsState;
   readonly showsDetails: boolean;
   readonly onDetails: () => void;
   readonly onAddFilter: (column: string) => void;
@@ -22,19 +27,22 @@ export type TableToolbarProps = {
 };
 
 export function TableToolbar(props: TableToolbarProps) {
-  const { table, windows, columns, showsDetails, onDetails, onAddFilter, children } = props;
+  const { table, windows, columns, state, showsDetails, onDetails, onAddFilter, children } = props;
   const [choosesColumns, setChoosesColumns] = useState(false);
+  const [showsViews, setShowsViews] = useState(false);
   const [first] = columns.all;
   return html`
     <${PageHeader} title=${html`<span class="table-schema">${table.schema}.</span>${table.name}`}>
       <${RowCount} windows=${windows} />
       ${first && html`<${Button} kind="quiet" class="compact" icon="filter" onClick=${() => onAddFilter(first.name)}><span>${texts.tables.filter}</span><//>`}
       <${Button} kind="quiet" class="compact" icon="column" onClick=${() => setChoosesColumns(true)}><span>${texts.tables.columns(columns.shown.length, columns.all.length)}</span><//>
+      <${Button} kind="quiet" class="compact" icon="table" onClick=${() => setShowsViews(true)}><span>${texts.tables.views}</span><//>
       <${Button} kind="quiet" class="compact" icon="eye" pressed=${showsDetails} onClick=${onDetails}><span>${texts.tables.details}</span><//>
       <${IconButton} icon="refresh" label=${texts.tables.refresh} onClick=${() => refresh(windows)} />
       ${children}
     <//>
     ${choosesColumns && html`<${ColumnsDialog} columns=${columns} onClose=${() => setChoosesColumns(false)} />`}
+    ${showsViews && html`<${ViewsDialog} table=${table} columns=${columns} state=${state} onClose=${() => setShowsViews(false)} />`}
   `;
 }
 

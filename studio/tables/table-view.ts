@@ -69,7 +69,7 @@ export function TableView({ catalog, role, table, caller, onGranted }: TableView
     editing.session.refresh();
   };
   return html`
-    <${TableToolbar} table=${table} windows=${windows} columns=${columns} showsDetails=${showsDetails} onDetails=${toggleDetails} onAddFilter=${addFilter}>
+    <${TableToolbar} table=${table} windows=${windows} columns=${columns} state=${state} showsDetails=${showsDetails} onDetails=${toggleDetails} onAddFilter=${addFilter}>
       <${EditingToolbar} editing=${editing} />
     <//>
     <${FilterBar} columns=${columns} filters=${state.filters} draft=${draft} onDraft=${setDraft} onChange=${(filters: RowsState["filters"]) => changeState({ ...state, filters })} />

@@ -26,6 +26,7 @@ const VISITS: Readonly<Record<string, Visit>> = {
   "the addresses of the APIs": { path: "tables", act: press("APIs", "dialog") },
   "the rows of a table": { path: "tables/public/articles" },
   "the filters of a table": { path: "tables/public/articles", act: press("Filter", "[role=grid]") },
+  "the views of a table": { path: "tables/public/articles", act: press("Views", "dialog form") },
   "the form of a new row": { path: "tables/public/articles", act: press("Insert row", "dialog") },
   "the SQL editor": { path: "sql" },
   "the list of objects": { path: "schema" },

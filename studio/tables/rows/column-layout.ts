@@ -34,6 +34,21 @@ export function resizeColumn(layout: ColumnLayout, name: string, width: number):
   return { ...layout, widths: { ...layout.widths, [name]: Math.round(width) } };
 }
 
+/** Shows only these columns in this order; null shows all in the order of the table. */
+export function chooseColumns(
+  layout: ColumnLayout,
+  names: readonly string[],
+  chosen: readonly string[] | null,
+): ColumnLayout {
+  return { ...layout, order: chosen ?? [], hidden: chosen ? names.filter((name) => !chosen.includes(name)) : [] };
+}
+
+/** Returns the names of the shown columns in order; null if all are shown in the order of the table. */
+export function chosenColumns(layout: ColumnLayout, names: readonly string[]): readonly string[] | null {
+  const shown = orderColumns(names, layout).filter((name) => !layout.hidden.includes(name));
+  return shown.length === names.length && shown.every((name, index) => name === names[index]) ? null : shown;
+}
+
 /** Moves a column to the place of another one. */
 export function moveColumn(layout: ColumnLayout, names: readonly string[], name: string, place: string): ColumnLayout {
   const ordered = orderColumns(names, layout);

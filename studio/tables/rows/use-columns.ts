@@ -4,6 +4,8 @@ import { valueNamed } from "../../api/named-values.ts";
 import type { GridColumn } from "../../components/grid-columns.ts";
 import {
   type ColumnLayout,
+  chooseColumns,
+  chosenColumns,
   hideColumn,
   INITIAL_LAYOUT,
   moveColumn,
@@ -20,11 +22,14 @@ export type TableColumns = {
   readonly all: readonly DescribedColumn[];
   readonly shown: readonly GridColumn[];
   readonly byName: ReadonlyMap<string, DescribedColumn>;
+  /** The shown columns in order; null if all are shown in the order of the table. */
+  readonly chosen: readonly string[] | null;
   isHidden(name: string): boolean;
   hide(name: string, isHidden: boolean): void;
   hideAll(isHidden: boolean): void;
   resize(name: string, width: number): void;
   move(name: string, place: string): void;
+  choose(chosen: readonly string[] | null): void;
   reset(): void;
 };
 
@@ -45,12 +50,14 @@ export function useColumns(catalog: DatabaseDescription, role: string, table: De
     return {
       all,
       byName,
+      chosen: chosenColumns(layout, names),
       shown: all.filter(({ name }) => !layout.hidden.includes(name)).map((column) => toGridColumn(column, layout)),
       isHidden: (name) => layout.hidden.includes(name),
       hide: (name, isHidden) => change((before) => hideColumn(before, name, isHidden)),
       hideAll: (isHidden) => change((before) => ({ ...before, hidden: isHidden ? names : [] })),
       resize: (name, width) => change((before) => resizeColumn(before, name, width)),
       move: (name, place) => change((before) => moveColumn(before, names, name, place)),
+      choose: (chosen) => change((before) => chooseColumns(before, names, chosen)),
       reset: () => change(() => INITIAL_LAYOUT),
     };
   }, [catalog, role, table, layout]);
