@@ -21,6 +21,7 @@ import { valueKind } from "./edit/value-kind.ts";
 import { GrantDialog } from "./table-errors.ts";
 
 // The dialogs are loaded later, as the first paint of a table does not need them.
+const CompareDialog = lazy(async () => (await import("./edit/compare-dialog.ts")).CompareDialog);
 const ConflictDialog = lazy(async () => (await import("./edit/conflict-dialog.ts")).ConflictDialog);
 const DeleteDialog = lazy(async () => (await import("./edit/delete-dialog.ts")).DeleteDialog);
 const ExportDialog = lazy(async () => (await import("./transfer/export-dialog.ts")).ExportDialog);
@@ -36,8 +37,14 @@ export function EditingToolbar({ editing }: { readonly editing: Editing }) {
   const { rights } = session.context;
   const { selected, changes } = state;
   const last = changes.at(-1);
+  const [one, other] = selected.size === 2 ? [...selected.values()] : [];
   return html`
     <${LiveState} editing=${editing} />
+    ${
+      one &&
+      other &&
+      html`<${Button} icon="column" onClick=${() => session.show({ kind: "compare", rows: [one, other] })}>${texts.editing.compare}<//>`
+    }
     ${
       selected.size > 0 &&
       html`<${Button} kind="danger" icon="trash" onClick=${() => session.askDelete([...selected.values()])}>
@@ -248,6 +255,10 @@ function OpenDialog({ editing, openPicker }: OpenDialogProps) {
       onDelete=${(alsoChanged: number) => session.deleteRows(rows, alsoChanged)}
       onClose=${close}
     />`;
+  }
+  if (dialog.kind === "compare") {
+    const columns = changer.table.columns.map(({ name }) => name);
+    return html`<${CompareDialog} table=${shortName(changer.table)} columns=${columns} rows=${dialog.rows} onClose=${close} />`;
   }
   if (dialog.kind === "grant")
     return html`<${GrantDialog} table=${changer.table.name} sql=${dialog.sql} onClose=${close} onGranted=${editing.onGranted} />`;

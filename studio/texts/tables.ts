@@ -208,6 +208,13 @@ export const tablesTexts = {
     yours: "Yours",
     keepYours: "Keep yours",
     takeTheirs: "Take theirs",
+    compare: "Compare",
+    compareTitle: (table: string) => `Two rows of ${table}`,
+    differing: (count: number, all: number) =>
+      count === 1 ? `1 of ${all} columns differs.` : `${count} of ${all} columns differ.`,
+    differs: "differs",
+    firstRow: "First row",
+    secondRow: "Second row",
     deleteRows: "Delete rows",
     deleteTitle: (count: number, table: string) => `Delete ${count === 1 ? "1 row" : `${count} rows`} of ${table}?`,
     delete: "Delete",

@@ -3,6 +3,7 @@ import { Button } from "../../components/button.ts";
 import { Dialog } from "../../components/dialog.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
+import { comparedValue } from "./compared-value.ts";
 import type { RowValues } from "./row-requests.ts";
 
 export type ConflictDialogProps = {
@@ -38,9 +39,9 @@ export function ConflictDialog({ columns, before, theirs, yours, onKeepYours, on
               (name) => html`
                 <tr key=${name}>
                   <th scope="row">${name}</th>
-                  <td class="editing-compared">${shownValue(before[name])}</td>
-                  <td class="editing-compared">${shownValue(theirs[name])}</td>
-                  <td class="editing-compared">${shownValue(yours[name])}</td>
+                  <td class="editing-compared">${comparedValue(before[name])}</td>
+                  <td class="editing-compared">${comparedValue(theirs[name])}</td>
+                  <td class="editing-compared">${comparedValue(yours[name])}</td>
                 </tr>
               `,
             )}
@@ -49,9 +50,4 @@ export function ConflictDialog({ columns, before, theirs, yours, onKeepYours, on
       </div>
     <//>
   `;
-}
-
-function shownValue(value: string | null | undefined) {
-  if (value == null) return html`<span class="quiet">${texts.editing.isNull}</span>`;
-  return value === "" ? html`<span class="quiet">${texts.editing.emptyText}</span>` : value;
 }

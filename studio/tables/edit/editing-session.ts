@@ -65,6 +65,7 @@ export type EditConflict = {
 export type EditingDialog =
   | { readonly kind: "form"; readonly row: TableRow | null }
   | { readonly kind: "delete"; readonly rows: readonly TableRow[] }
+  | { readonly kind: "compare"; readonly rows: readonly [TableRow, TableRow] }
   | { readonly kind: "grant"; readonly sql: string }
   | { readonly kind: "export" }
   | { readonly kind: "import" };
