@@ -50,6 +50,8 @@ export const NamesPlugin: GraphileConfig.Plugin = {
       },
       // A number at the end has no plural.
       pluralize: (previous, _preset, word) => (/\d$/.test(word) ? word : previous!(word)),
+      // Without its plural ending, `s` would have no letters.
+      singularize: (previous, _preset, word) => previous!(word) || word,
       // PostGraphile names the column rowId and keeps id for its global ids.
       _attributeName(_previous, _preset, { attributeName, codec }) {
         return this.coerceToGraphQLName(codec.attributes[attributeName]?.extensions?.tags?.name ?? attributeName);

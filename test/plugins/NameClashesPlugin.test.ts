@@ -109,6 +109,11 @@ describe("a table", () => {
     });
   });
 
+  test("with a name that is nothing but the ending of plurals has a list and a row", async () => {
+    expect(fieldsOf("Query")).toMatchObject({ allS: "SConnection!", s: "S" });
+    expect(await read("{ allS { totalCount } s(id: 1) { id } }")).toEqual({ allS: { totalCount: 1 }, s: { id: "1" } });
+  });
+
   test("without a Latin letter in its name has a name all the same, and so do its columns", async () => {
     expect(fieldsOf("Query")).toMatchObject({
       riBenYus: "RiBenYuConnection!",

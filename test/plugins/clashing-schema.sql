@@ -96,6 +96,7 @@ create table public."*" (id int primary key, "*" text, "/" text, "_" text, "a b"
 create table public."/" (id int primary key, input text);
 create table public."1st" (id int primary key);
 create table public."2" (id int primary key);
+create table public.s (id int primary key);
 create table public."table name" (id int primary key);
 create table public.table_name (input int primary key, value text);
 create table public."tableName" (id int primary key, "table name" int references public."table name", table_name int references public.table_name);
@@ -149,6 +150,7 @@ grant execute on all functions in schema public, shop to authenticated;
 insert into public.lines values (1, 'one', '{1,2,3}', '[(0,0),(1,1)]');
 insert into public.points values (1, '(1,2)', 1);
 insert into public.users values (1, 'Alice');
+insert into public.s values (1);
 insert into public.person values (1, 'Ann', 1);
 
 -- Columns of the names that a relation could have
