@@ -1,7 +1,7 @@
 import type { PgRelation, SchemaResource } from "./table.ts";
 
 /** The types of the rows of a table whose GraphQL type is an interface (`@interface mode:relational`). */
-export type RowTypes = {
+type RowTypes = {
   /** The column that has the type of a row. */
   readonly column: string;
   readonly types: readonly RowType[];

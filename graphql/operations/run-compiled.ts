@@ -129,10 +129,7 @@ function exceedsLimit(error: unknown): boolean {
 }
 
 /** A mutation that may have been committed is not repeated, and neither is a query that would only take as long again. */
-export function mayBeRepeated(
-  error: unknown,
-  step: Pick<CompiledStep, "readOnly" | "rootFields" | "write" | "before">,
-): boolean {
+function mayBeRepeated(error: unknown, step: CompiledStep): boolean {
   const { readOnly, rootFields } = step;
   // With a statement for each field, only some of several exceed a limit.
   if (exceedsLimit(error)) return readOnly && rootFields.filter(({ constant }) => constant === undefined).length > 1;
@@ -148,7 +145,7 @@ export function mayBeRepeated(
 const STATEMENT_ERRORS = /^(?:0A|42(?!501)|54)/;
 
 /** True if a mutation's function, or the write of a row, has failed, which another statement would do too. */
-function hasWriteFailed(error: pg.DatabaseError, { write, before }: Pick<CompiledStep, "write" | "before">): boolean {
+function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledStep): boolean {
   if (write === null && before === null) return !STATEMENT_ERRORS.test(error.code ?? "");
   if (write === null) return error instanceof PrecedingStatementError;
   if (write.rows) return nestedPathOf(error) !== null && !STATEMENT_ERRORS.test(error.code ?? "");
