@@ -16,7 +16,7 @@ import { runCommand, UsageError } from "./command/command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command/command-context.ts";
 import { readUserCaller } from "./command/user-caller.ts";
 import { explainLive } from "./explain-live.ts";
-import type { ExplainedStatement } from "./explain-query.ts";
+import type { ComparedPart, ExplainedQuery } from "./explain-query.ts";
 
 const REALTIME_PREFIX = "/realtime/v1";
 
@@ -52,15 +52,18 @@ function printPolicies(table: CatalogTable, policies: readonly Policy[], role: s
   }
 }
 
-function printStatement({ tables, seen, all, plan }: ExplainedStatement, role: string, catalog: Catalog): void {
-  const of = tables.map(({ name }) => name).join(", ");
-  const isSingle = seen.length === 1 && all.length === 1;
-  const [mine, whole] = [seen, all].map(([row]) => JSON.stringify(row));
-  if (!isSingle) console.log(`${role} sees ${seen.length} of ${all.length} rows of ${of}.`);
-  else if (mine === whole) console.log(`${role} gets the same from ${of} as a role that bypasses row-level security.`);
-  else console.log(`${role} gets ${mine} from ${of}; a role that bypasses row-level security gets ${whole}.`);
+function printExplainedQuery({ tables, parts, plan }: ExplainedQuery, role: string, catalog: Catalog): void {
+  for (const part of parts) console.log(comparison(part, role));
   for (const table of tables) printPolicies(table, readPoliciesOf(table, role, catalog), role);
   console.log(`\n${plan}\n`);
+}
+
+function comparison({ path, ...part }: ComparedPart, role: string): string {
+  if (part.kind === "rows") return `${role} sees ${part.seen} of ${part.all} rows of ${path}.`;
+  const [mine, whole] = [part.seen, part.all].map((value) => JSON.stringify(value));
+  return mine === whole
+    ? `${role} gets the same ${path} as a role that bypasses row-level security.`
+    : `${role} gets ${mine} as ${path}; a role that bypasses row-level security gets ${whole}.`;
 }
 
 /** Warns if the table is not published, since its changes are then not sent to anybody. */
@@ -79,7 +82,7 @@ await runCommand({
   Explains which rows of a request a caller sees, which policies hide the others, the execution plan, and whether
   it can be live. Changes nothing.
   REQUEST is a path below /rest/v1 (which may be omitted), /api, /users, or /realtime/v1 for a subscription to changes;
-  or a GraphQL query, of which each statement is explained.
+  or a GraphQL query, of which the statement is explained.
   --user   a user, by e-mail address or user name, with the role and the claims of the account
 
 Examples:
@@ -115,9 +118,8 @@ Examples:
           // Imported here, because loading PostGraphile is slow, and after withCatalog has set GRAPHILE_ENV.
           const { buildGraphQL } = await import("../contract/build-graphql.ts");
           const { explainQuery } = await import("./explain-query.ts");
-          const built = await buildGraphQL(catalog, config, postgres);
-          for (const each of await explainQuery(address, { ...dependencies, built }))
-            printStatement(each, role, catalog);
+          const { schema } = await buildGraphQL(catalog, config, postgres);
+          printExplainedQuery(await explainQuery(address, { ...dependencies, schema }), role, catalog);
           return;
         }
         const requested = addressed.rows({ catalog, config, role });

@@ -126,18 +126,27 @@ describe("npm run why", () => {
     expect(await why("/realtime/v1?schema=public")).toMatchObject({ code: 2 });
   });
 
-  test("explains each statement of a GraphQL query, and rejects mutations", async () => {
+  test("explains the statement of a GraphQL query, and rejects mutations", async () => {
     const { stdout } = await why(...as7, "{ notes(first: 3) { totalCount edges { node { id } } } }");
-    expect(stdout).toContain("authenticated sees 2 of 3 rows of notes.");
+    expect(stdout).toContain("authenticated sees 2 of 3 rows of notes.edges.");
     expect(stdout).toContain(
-      'authenticated gets ["2"] from notes; a role that bypasses row-level security gets ["4"].',
+      "authenticated gets 2 as notes.totalCount; a role that bypasses row-level security gets 4.",
     );
     expect(stdout).toContain("policy not_gone (restrictive: must pass)\n  (NOT gone)");
     expect(stdout).toMatch(/Execution Time/);
     expect((await why("{ notes { edges { node { owner } } } }")).stderr).toContain(
       'Missing: grant select ("owner") on "public"."notes" to "anon";',
     );
-    for (const text of ["{ nothing }", "{ notes"]) {
+    const rows =
+      "{ hidden: note(id: 2) { id } shown: note(id: 1) { id } notes(first: 4) { edges { node { notesOfs { id } } } } }";
+    const parts = (await why(...as7, rows)).stdout;
+    expect(parts).toContain(
+      'authenticated gets null as hidden; a role that bypasses row-level security gets {"id":"2"}.',
+    );
+    expect(parts).toContain("authenticated gets the same shown.id as a role that bypasses row-level security.");
+    expect(parts).toContain("authenticated sees 2 of 4 rows of notes.edges.");
+    expect(parts).toContain("authenticated sees 1 of 2 rows of notes.edges.node.notesOfs.");
+    for (const text of ["{ nothing }", "{ notes", "{ __typename }", "{ notes(first: -1) { totalCount } }"]) {
       expect(await why(text)).toMatchObject({ code: 2, stderr: expect.not.stringMatching(/^ +at /m) });
     }
     expect((await why("query { me { id } } mutation { __typename }")).code).toBe(2);
