@@ -1,7 +1,6 @@
 /** Why an operation does not run as one statement. */
 export type NotCompiledReason =
   | "off"
-  | "mutation"
   | "introspection"
   | "field"
   | "type"

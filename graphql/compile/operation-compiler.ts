@@ -530,6 +530,7 @@ export class OperationCompiler extends RowCompiler {
         return { type, fields };
       },
       item: (row) => this.item(field.type, nodes, row),
+      isAlone: this.completion !== null,
     });
     this.write = write;
     this.countsSignUp = source.countsSignUp;

@@ -71,6 +71,8 @@ type RowWriteOptions = {
   readonly selected: () => { readonly type: GraphQLObjectType; readonly fields: Iterable<readonly FieldNode[]> };
   /** The text of the row's selected fields. */
   readonly item: (row: SQL) => Stepwise<SQL>;
+  /** True if the field runs by itself, for example because its statement has failed. */
+  readonly isAlone: boolean;
 };
 
 /**
@@ -78,7 +80,7 @@ type RowWriteOptions = {
  * triggers; the row itself has the values that the first one returned.
  */
 export function* compileRowWrite(options: RowWriteOptions): Stepwise<CompiledWrite> {
-  const { source, field, values, selected, item } = options;
+  const { source, field, values, selected, item, isAlone } = options;
   const { table, verb } = source;
   if (verb === "create" && hasNestedFields(inputOf(field).type)) return yield* compileNestedInsert(options);
   const target = aliasOf(table);
@@ -92,13 +94,18 @@ export function* compileRowWrite(options: RowWriteOptions): Stepwise<CompiledWri
     };
   }
   const { noRowError } = source;
-  const statementOf = (data: SQL) => sql`${statement} returning ${data}`;
-  const write: RowWrite = { before: null, statementOf, rows: null, noRowError };
-  if (getNullableType(field.type) === GraphQLBoolean) return { write, value: textLiteral("true") };
-  // A view with rules may not return the row.
-  if (mayBeNullRow(table)) throw new NotCompiled("mutation", table.name);
-  const { columns, readsTables, callsFunctions } = neededOf(selected());
-  if (!readsTables) return { write, value: yield* item(target) };
+  const isDone = getNullableType(field.type) === GraphQLBoolean;
+  const { columns, readsTables, callsFunctions } = isDone ? NOTHING_NEEDED : neededOf(selected());
+  if (!readsTables) {
+    const value = isDone ? textLiteral("true") : yield* item(target);
+    // A view with rules may not return rows: the statement that returns the row has then failed, and nothing needs the row.
+    if (isAlone && columns.length === 0 && mayBeNullRow(table)) {
+      const read = (data: SQL) => sql`select ${data}`;
+      return { write: { before: statement, statementOf: read, rows: null, noRowError }, value };
+    }
+    const statementOf = (data: SQL) => sql`${statement} returning ${data}`;
+    return { write: { before: null, statementOf, rows: null, noRowError }, value };
+  }
   const row = aliasOf(table);
   const kept = columns.map((name) => ({ name, codec: codecOf(table, name) }));
   const rows = callsFunctions ? keptRows(table) : keptRow(kept);
@@ -165,6 +172,8 @@ type NeededValues = {
   /** True if functions take the row. */
   readonly callsFunctions: boolean;
 };
+
+const NOTHING_NEEDED: NeededValues = { columns: [], readsTables: false, callsFunctions: false };
 
 /** Finds the parts of the row that the fields need. */
 function neededOf({ type, fields }: ReturnType<RowWriteOptions["selected"]>): NeededValues {

@@ -27,6 +27,11 @@ const ROWS = `
   insert into public.waits values (1, '1 day 2 hours', '{1,NaN}');
   create table public.deliveries (id int generated always as identity primary key, item_id int references public.items, spare_id int references public.items, label text);
   create function public.newest() returns public.deliveries language sql stable as 'select null::public.deliveries';
+  create table public.remarks (text text);
+  create view public.saying as select text from public.remarks;
+  create view public.ruling as select text from public.remarks;
+  create rule insert_remark as on insert to public.ruling do instead insert into public.remarks values (new.text);
+  grant select, insert on public.remarks, public.saying, public.ruling to anon;
   grant usage on schema public to anon;
   grant select, insert on public.shops, public.items, public.deliveries to anon;
   grant select on public.waits to anon;
@@ -189,5 +194,29 @@ describe("a mutation", () => {
     const { data, errors } = await sameAnswer('mutation { makeWords(input: { word: "a" }) doNothing }');
     expect(errors).toBeUndefined();
     expect(data).toEqual({ makeWords: ["a", "A"], doNothing: true });
+  });
+});
+
+describe("a write to a view whose columns may all be null", () => {
+  test("returns the row, even a row of nulls", async () => {
+    const fields = "{ __typename text }";
+    const { data } = await sameAnswer(
+      `mutation { one: createSaying(input: { text: "a" }) ${fields} two: createSaying(input: { text: null }) ${fields} }`,
+    );
+    expect(data).toEqual({
+      one: { __typename: "Saying", text: "a" },
+      two: { __typename: "Saying", text: null },
+    });
+  });
+
+  test("is done once where a rule does it and returns no row, unless columns of the row are selected", async () => {
+    const { data } = await sameAnswer('mutation { createRuling(input: { text: "b" }) { __typename } }');
+    expect(data).toEqual({ createRuling: { __typename: "Ruling" } });
+    const refused = await compiling.ask('mutation { createRuling(input: { text: "b" }) { text } }');
+    expect(refused.errors).toMatchObject([{ path: ["createRuling"], extensions: { code: "INTERNAL_ERROR" } }]);
+    const { data: rest } = await sameAnswer("{ remarks(limit: 100) { text } }");
+    const inserted = rest?.remarks as readonly { readonly text: string | null }[];
+    // Each of the two services has inserted one.
+    expect(inserted.filter(({ text }) => text === "b")).toHaveLength(2);
   });
 });
