@@ -78,12 +78,15 @@ export async function clientOf(url: string, claims: object): Promise<Client> {
   return client;
 }
 
+/** On a busy machine the stream may be late: then the client joins again by itself. */
+const IS_LATE = /PostgresChangesSubscribeTimeout/;
+
 /** Resolves when it is subscribed, and rejects when it is rejected. */
 export function subscribed(channel: RealtimeChannel): Promise<RealtimeChannel> {
   return new Promise((resolve, reject) => {
     channel.subscribe((status, error) => {
       if (status === "SUBSCRIBED") resolve(channel);
-      else reject(error ?? new Error(status));
+      else if (!IS_LATE.test(String(error))) reject(error ?? new Error(status));
     });
   });
 }
