@@ -36,6 +36,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   large: () => import("./large.ts"),
   policies: () => import("./policies.ts"),
   queue: () => import("./queue.ts"),
+  citus: () => import("./citus.ts"),
 };
 
 const STORAGE_FAULT_PARTS = { folder: true, s3: true };
@@ -70,6 +71,8 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
     restored database differs
   large [--megabytes 1000]: pages, counts and an export of a table of that size, as JSON; fails if the service's memory grows with it
   policies: counts, pages and searches of a million rows, by policies as they are often written and in the form that doctor gives
+  citus: requests of all interfaces as three tenants on the database that CITUS_URL names, as its superuser, or on Postgres without Citus;
+    creates the schema citus_journeys and three roles; fails if a result is refused, empty or another tenant's
   hostile [--only ATTACK]…: attacks beside honest traffic; fails if honest callers are affected or the memory limit is exceeded
     attacks: ${ATTACK_NAMES.join(", ")}
   failover [--minutes 5] [--every 20] [--only KIND]…: ends the leader of a Patroni cluster under load; fails if an acknowledged write is lost

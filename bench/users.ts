@@ -27,7 +27,7 @@ export const SERVERS: readonly ServerLauncher[] = [
   },
 ];
 
-export function startOurs(scratch: Scratch, url: string): Promise<MeasuredServer> {
+export function startOurs(scratch: Pick<Scratch, "url">, url: string): Promise<MeasuredServer> {
   return startService(scratch, url, { prefix: "/" });
 }
 

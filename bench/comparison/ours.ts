@@ -18,7 +18,7 @@ export type OursOptions = Partial<Pick<Program, "name" | "prefix" | "stderr" | "
 
 /** Starts the program itself, as `npm start` does. */
 export async function startOurs(
-  scratch: Scratch,
+  scratch: Pick<Scratch, "url">,
   url: string,
   { prefix = "/rest/v1/", workers = 1, execArgv = [], env = {}, ...others }: OursOptions = {},
 ): Promise<MeasuredServer> {
