@@ -4,9 +4,61 @@ import pg from "pg";
 import { type AsOwner, isQueryCanceled } from "#postgres/database";
 import type { WorkReport } from "#runtime/concurrency";
 import { queryWithTimeout } from "./catalog-reader.ts";
-import { FINGERPRINT } from "./definition-marks.ts";
 
 const TRIGGER_FILE = join(import.meta.dirname, "../db/watch.sql");
+
+/**
+ * Hashes the identity and `xmin` of every row that the introspection reads, so that changes of grants, comments and settings
+ * count. Rows of `pg_class` and roles are hashed by content, because truncate, refresh and password changes rewrite them without
+ * a change that matters here. Temporary tables are in other schemas, and vacuum updates rows in place.
+ * Counters of `pg_stat_sys_tables` would be cheaper, but come up to ten seconds late, and on Postgres 14 perhaps never.
+ */
+const FINGERPRINT = `
+  with namespace as (
+    select oid from pg_catalog.pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'
+  ), relation as materialized (
+    select c.oid, pg_catalog.hash_record_extended(row(c.oid, c.relname, c.relnamespace, c.reltype, c.relowner, c.relkind,
+      c.relispartition, c.relrowsecurity, c.relforcerowsecurity, c.relreplident, c.relacl, c.reloptions), 0) as mark
+    from pg_catalog.pg_class c
+    where c.relkind in ('r', 'p', 'v', 'm', 'f', 'c') and c.relnamespace in (select oid from namespace)
+  ), marks (mark) as (
+    select pg_catalog.hash_record_extended(row(oid, xmin), 1) from pg_catalog.pg_namespace where oid in (select oid from namespace)
+    union all select mark from relation
+    union all select pg_catalog.hash_record_extended(row(a.attrelid, a.attnum, a.xmin), 2)
+      from pg_catalog.pg_attribute a join relation on relation.oid = a.attrelid where a.attnum > 0
+    union all select pg_catalog.hash_record_extended(row(d.oid, d.xmin), 3)
+      from pg_catalog.pg_attrdef d join relation on relation.oid = d.adrelid
+    union all select pg_catalog.hash_record_extended(row(oid, xmin), 4)
+      from pg_catalog.pg_constraint where connamespace in (select oid from namespace)
+    union all select pg_catalog.hash_record_extended(row(i.indexrelid, i.xmin), 5)
+      from pg_catalog.pg_index i join relation on relation.oid = i.indrelid
+    union all select pg_catalog.hash_record_extended(row(oid, xmin), 6) from pg_catalog.pg_policy
+    union all select pg_catalog.hash_record_extended(row(r.oid, r.xmin), 7)
+      from pg_catalog.pg_rewrite r join relation on relation.oid = r.ev_class
+    union all select pg_catalog.hash_record_extended(row(oid, xmin), 8) from pg_catalog.pg_trigger where tgtype & 64 <> 0
+    union all select pg_catalog.hash_record_extended(row(oid, xmin), 9)
+      from pg_catalog.pg_type where typnamespace in (select oid from namespace)
+    union all select pg_catalog.hash_record_extended(row(oid, xmin), 10) from pg_catalog.pg_enum
+    union all select pg_catalog.hash_record_extended(row(rngtypid, xmin), 11) from pg_catalog.pg_range
+    union all select pg_catalog.hash_record_extended(row(oid, xmin), 12)
+      from pg_catalog.pg_proc where pronamespace in (select oid from namespace)
+    union all select pg_catalog.hash_record_extended(row(oid, xmin), 13) from pg_catalog.pg_cast
+    union all select pg_catalog.hash_record_extended(row(objoid, classoid, objsubid, xmin), 14)
+      from pg_catalog.pg_description where objoid >= 16384 or classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
+    union all select pg_catalog.hash_record_extended(row(oid, xmin), 15) from pg_catalog.pg_extension
+    union all select pg_catalog.hash_record_extended(row(oid, rolname, rolsuper, rolinherit, rolcanlogin, rolbypassrls), 16)
+      from pg_catalog.pg_roles
+    union all select pg_catalog.hash_record_extended(row(roleid, member, grantor, xmin), 17) from pg_catalog.pg_auth_members
+    union all select pg_catalog.hash_record_extended(row(s.setdatabase, s.setrole, s.xmin), 18)
+      from pg_catalog.pg_db_role_setting s left join pg_catalog.pg_database d on d.oid = s.setdatabase
+      where s.setdatabase = 0 or d.datname = pg_catalog.current_database()
+    union all select pg_catalog.hash_record_extended(row(oid, datname, datdba), 19)
+      from pg_catalog.pg_database where datname = pg_catalog.current_database()
+    union all select pg_catalog.hash_record_extended(row(c.objoid, c.classoid, c.xmin), 20)
+      from pg_catalog.pg_shdescription c join pg_catalog.pg_database d on d.oid = c.objoid and d.datname = pg_catalog.current_database()
+  )
+  select now.snapshot, case when now.snapshot is distinct from $1 then (select pg_catalog.concat(pg_catalog.count(*), ' ', pg_catalog.bit_xor(mark)) from marks) end as digest
+  from (select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot) now`;
 
 type CatalogWatchOptions = {
   readonly asOwner: AsOwner;

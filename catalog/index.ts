@@ -17,7 +17,6 @@ export {
 } from "./catalog.ts";
 export type { CatalogQuery } from "./catalog-query.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
-export { type DefinitionMark, readDefinitionMarks } from "./definition-marks.ts";
 export type { DistanceFunction } from "./distances.ts";
 export { readDistributedTables } from "./distributed-tables.ts";
 export { findMissingGrants } from "./missing-grants.ts";
