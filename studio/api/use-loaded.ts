@@ -28,6 +28,28 @@ export function useLoaded<Value>(
   return { ...state, reload: useCallback(() => setRound((last) => last + 1), []) };
 }
 
+type Changes = {
+  /** Why the last change failed, or else the load. */
+  readonly failure: Error | null;
+  /** Waits for the change and loads the value again. */
+  change(work: Promise<unknown>): Promise<void>;
+};
+
+/** Changes what a loaded value shows. */
+export function useChanges({ error, reload }: Loaded<unknown>): Changes {
+  const [refusal, setRefusal] = useState<Error | null>(null);
+  const change = async (work: Promise<unknown>) => {
+    try {
+      setRefusal(null);
+      await work;
+      reload();
+    } catch (failure) {
+      setRefusal(failure as Error);
+    }
+  };
+  return { failure: refusal ?? error, change };
+}
+
 const REPEAT_MS = 2000;
 
 /** Reloads the value repeatedly while the page is visible and the value is needed. */

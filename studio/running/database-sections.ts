@@ -55,7 +55,7 @@ type LockListProps = {
 
 function LockList({ nodes, onCancel }: LockListProps): Children {
   return html`
-    <ul class="lock-tree">
+    <ul class="plain-list lock-tree">
       ${nodes.map(
         ({ pid, session, waiters }) => html`
           <li key=${pid}>

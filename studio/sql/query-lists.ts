@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { SavedQuery } from "#operations/admin-types";
-import { useLoaded } from "../api/use-loaded.ts";
+import { useChanges, useLoaded } from "../api/use-loaded.ts";
 import { Button, IconButton } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
 import { TextField } from "../components/field.ts";
@@ -78,20 +78,10 @@ function pinLabel({ isPinned }: HistoryEntry): string {
 export function SavedDialog({ onClose, ...events }: ListProps) {
   const saved = useStore(savedQueries);
   const shared = useLoaded((signal) => listSharedQueries(signal), []);
-  const [error, setError] = useState<Error | null>(null);
+  const { failure, change } = useChanges(shared);
   const remove = (name: string) => savedQueries.set(saved.filter((query) => query.name !== name));
-  const change = async (work: Promise<unknown>) => {
-    try {
-      setError(null);
-      await work;
-      shared.reload();
-    } catch (failure) {
-      setError(failure as Error);
-    }
-  };
   const share = (query: SavedQuery) =>
     html`<${Button} size="small" onClick=${() => change(shareQuery(query))}>${texts.sql.share}<//>`;
-  const failure = error ?? shared.error;
   return html`
     <${Dialog} title=${texts.sql.saved} size="wide" onClose=${onClose}>
       ${failure && html`<${Notice} kind="error" error=${failure} />`}

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { SharedView } from "#operations/admin-types";
 import type { DescribedTable } from "../api/catalog.ts";
-import { useLoaded } from "../api/use-loaded.ts";
+import { useChanges, useLoaded } from "../api/use-loaded.ts";
 import { Button, IconButton } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
 import { TextField } from "../components/field.ts";
@@ -25,18 +25,9 @@ export type ViewsDialogProps = {
 /** The views of a table that administrators share; the filters, the order and the columns that are shown can be one. */
 export function ViewsDialog({ table, columns, state, onClose }: ViewsDialogProps) {
   const shared = useLoaded((signal) => listSharedViews(table, signal), [table.schema, table.name]);
-  const [error, setError] = useState<Error | null>(null);
+  const { failure, change } = useChanges(shared);
   const [name, setName] = useState("");
   const views = shared.value ?? [];
-  const change = async (work: Promise<unknown>) => {
-    try {
-      setError(null);
-      await work;
-      shared.reload();
-    } catch (failure) {
-      setError(failure as Error);
-    }
-  };
   const open = (view: SharedView) => {
     onClose();
     columns.choose(view.columns);
@@ -46,14 +37,13 @@ export function ViewsDialog({ table, columns, state, onClose }: ViewsDialogProps
     event.preventDefault();
     void change(shareView(table, { name, query: formatRowsState(state), columns: columns.chosen }));
   };
-  const failure = error ?? shared.error;
   return html`
     <${Dialog} title=${texts.tables.viewsOf(table.name)} onClose=${onClose}>
       <div class="stack">
         ${failure && html`<${Notice} kind="error" error=${failure} />`}
         ${!shared.value && shared.isLoading && html`<${Loading} />`}
         ${shared.value?.length === 0 && html`<p class="quiet">${texts.tables.noViews}</p>`}
-        <ul class="shared-views">
+        <ul class="plain-list shared-views">
           ${views.map((view) => html`<${ViewItem} key=${view.name} view=${view} onOpen=${() => open(view)} onDelete=${() => change(deleteSharedView(table, view.name))} />`)}
         </ul>
         <form class="stack" onSubmit=${save}>

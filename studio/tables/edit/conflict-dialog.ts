@@ -3,7 +3,7 @@ import { Button } from "../../components/button.ts";
 import { Dialog } from "../../components/dialog.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
-import { comparedValue } from "./compared-value.ts";
+import { ComparedColumns } from "./compared-columns.ts";
 import type { RowValues } from "./row-requests.ts";
 
 export type ConflictDialogProps = {
@@ -21,33 +21,15 @@ export function ConflictDialog({ columns, before, theirs, yours, onKeepYours, on
     <${Button} onClick=${onTakeTheirs}>${texts.editing.takeTheirs}<//>
     <${Button} kind="primary" onClick=${onKeepYours}>${texts.editing.keepYours}<//>
   `;
+  const versions = [
+    [texts.editing.shown, before],
+    [texts.editing.theirs, theirs],
+    [texts.editing.yours, yours],
+  ];
   return html`
     <${Dialog} title=${texts.editing.conflictTitle} size="wide" onClose=${onTakeTheirs} actions=${actions}>
       <p>${texts.editing.conflictIntro}</p>
-      <div class="scroll-x">
-        <table class="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">${texts.transfer.columns}</th>
-              <th scope="col">${texts.editing.shown}</th>
-              <th scope="col">${texts.editing.theirs}</th>
-              <th scope="col">${texts.editing.yours}</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${columns.map(
-              (name) => html`
-                <tr key=${name}>
-                  <th scope="row">${name}</th>
-                  <td class="editing-compared">${comparedValue(before[name])}</td>
-                  <td class="editing-compared">${comparedValue(theirs[name])}</td>
-                  <td class="editing-compared">${comparedValue(yours[name])}</td>
-                </tr>
-              `,
-            )}
-          </tbody>
-        </table>
-      </div>
+      <${ComparedColumns} label=${texts.editing.conflictTitle} columns=${columns} versions=${versions} />
     <//>
   `;
 }
