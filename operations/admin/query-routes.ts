@@ -3,15 +3,13 @@ import type { SharedQuery, SharedQueryList } from "#operations/admin-types";
 import { readFields, TEXT } from "#rest-gateway/sign-in";
 import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
 import { type AdminRoutes, type AdminServices, NO_CONTENT } from "./admin-request.ts";
-import { onPlatformTable } from "./platform-table.ts";
+import { MAX_SHARED, onPlatformTable, readName, sharedItem } from "./shared-items.ts";
 
-const MAX_QUERIES = 1_000;
-const MAX_NAME = 200;
 const MAX_TEXT = 50_000;
 const QUERY_FIELDS = { name: TEXT, text: TEXT };
 
 const LIST = "select name, text, saved_by, saved_at from content_service.shared_queries order by name";
-const IS_FULL = `select pg_catalog.count(*) operator(pg_catalog.>=) ${MAX_QUERIES} as full
+const IS_FULL = `select pg_catalog.count(*) operator(pg_catalog.>=) ${MAX_SHARED} as full
   from content_service.shared_queries where name operator(pg_catalog.<>) $1`;
 const SAVE = `insert into content_service.shared_queries (name, text, saved_by) values ($1, $2, $3)
   on conflict (name) do update
@@ -27,22 +25,21 @@ export function queryRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminR
   return {
     "GET /queries": async () => {
       const { rows } = await onQueries((owner) => owner.query<SharedQueryRow>(LIST));
-      const list: SharedQueryList = { queries: rows.map(toJson) };
+      const list: SharedQueryList = { queries: rows.map(sharedItem) };
       return jsonResponse(200, list);
     },
     "POST /queries": async ({ request, userId, logEvent }) => {
       const { name: given, text } = await readFields(request, QUERY_FIELDS);
-      const name = given.trim();
-      if (name === "" || name.length > MAX_NAME) throw invalidRequest(`The name has 1 to ${MAX_NAME} characters.`);
+      const name = readName(given);
       if (text.trim() === "" || text.length > MAX_TEXT)
         throw invalidRequest(`The text has 1 to ${MAX_TEXT} characters.`);
       await logEvent("studio.query_shared", { name });
       const saved = await onQueries(async (owner) => {
         const { rows } = await owner.query<{ full: boolean }>(IS_FULL, [name]);
-        if (rows[0]!.full) throw invalidRequest(`There are ${MAX_QUERIES} shared queries: delete one first.`);
+        if (rows[0]!.full) throw invalidRequest(`There are ${MAX_SHARED} shared queries: delete one first.`);
         return owner.query<SharedQueryRow>(SAVE, [name, text, userId]);
       });
-      return jsonResponse(200, toJson(saved.rows[0]!));
+      return jsonResponse(200, sharedItem(saved.rows[0]!));
     },
     "DELETE /queries/{name}": async ({ request, logEvent }) => {
       const { name = "" } = request.parameters;
@@ -52,8 +49,4 @@ export function queryRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminR
       return NO_CONTENT;
     },
   };
-}
-
-function toJson({ saved_at: savedAt, ...query }: SharedQueryRow): SharedQuery {
-  return { ...query, saved_at: savedAt.toISOString() };
 }

@@ -3,10 +3,8 @@ import type { SharedView, SharedViewList } from "#operations/admin-types";
 import { type BodyField, OPTIONAL_TEXT, readFields, TEXT } from "#rest-gateway/sign-in";
 import { invalidRequest, permissionDenied, resourceNotFound } from "./admin-errors.ts";
 import { type AdminRoutes, type AdminServices, NO_CONTENT } from "./admin-request.ts";
-import { onPlatformTable } from "./platform-table.ts";
+import { MAX_SHARED, onPlatformTable, readName, sharedItem } from "./shared-items.ts";
 
-const MAX_VIEWS = 1_000;
-const MAX_NAME = 200;
 const MAX_QUERY = 10_000;
 const MAX_COLUMNS = 1_600;
 const MAX_COLUMN_NAME = 63;
@@ -28,7 +26,7 @@ const LIST = `select ${SHOWN}, content_service.may_change_view(view.*, $3) as ma
   where schema_name operator(pg_catalog.=) $1 and table_name operator(pg_catalog.=) $2 order by name`;
 const CHECK = `select
     pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::pg_catalog.text, $2::pg_catalog.text)) is not null as has,
-    (select pg_catalog.count(*) operator(pg_catalog.>=) ${MAX_VIEWS} from content_service.table_views
+    (select pg_catalog.count(*) operator(pg_catalog.>=) ${MAX_SHARED} from content_service.table_views
      where (schema_name, table_name, name) operator(pg_catalog.<>) ($1, $2, $3::pg_catalog.text)) as full`;
 const SAVE = `insert into content_service.table_views as view (schema_name, table_name, name, query, columns, saved_by)
   values ($1, $2, $3, $4, $5, $6)
@@ -57,24 +55,23 @@ export function viewRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminRo
     "GET /views/{schema}/{table}": async ({ request, userId }) => {
       const { schema, table } = request.parameters;
       const { rows } = await onViews((owner) => owner.query<SharedViewRow>(LIST, [schema, table, userId]));
-      const list: SharedViewList = { views: rows.map(toJson) };
+      const list: SharedViewList = { views: rows.map(sharedItem) };
       return jsonResponse(200, list);
     },
     "POST /views/{schema}/{table}": async ({ request, userId, logEvent }) => {
       const { schema, table } = request.parameters;
       const { name: given, query, columns } = await readFields(request, VIEW_FIELDS);
-      const name = given.trim();
-      if (name === "" || name.length > MAX_NAME) throw invalidRequest(`The name has 1 to ${MAX_NAME} characters.`);
+      const name = readName(given);
       if ((query ?? "").length > MAX_QUERY) throw invalidRequest(`The query has at most ${MAX_QUERY} characters.`);
       await logEvent("studio.view_shared", { schema, table, name });
       const saved = await onViews(async (owner) => {
         const { rows } = await owner.query<{ has: boolean; full: boolean }>(CHECK, [schema, table, name]);
         if (!rows[0]!.has) throw resourceNotFound("There is no such table.");
-        if (rows[0]!.full) throw invalidRequest(`There are ${MAX_VIEWS} shared views: delete one first.`);
+        if (rows[0]!.full) throw invalidRequest(`There are ${MAX_SHARED} shared views: delete one first.`);
         return owner.query<SharedViewRow>(SAVE, [schema, table, name, query ?? "", columns, userId]);
       });
       if (!saved.rows[0]) throw othersView();
-      return jsonResponse(200, toJson(saved.rows[0]));
+      return jsonResponse(200, sharedItem(saved.rows[0]));
     },
     "DELETE /views/{schema}/{table}/{name}": async ({ request, userId, logEvent }) => {
       const { schema, table, name } = request.parameters;
@@ -87,8 +84,4 @@ export function viewRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminRo
       return NO_CONTENT;
     },
   };
-}
-
-function toJson({ saved_at: savedAt, ...view }: SharedViewRow): SharedView {
-  return { ...view, saved_at: savedAt.toISOString() };
 }
