@@ -280,6 +280,7 @@ describe("Last-Event-ID", () => {
     const { client, name } = await withoutSnapshot(async (name) => {
       const client = await resume(await closedStream());
       await until(() => client.comments === 1 || client.events.length > 0);
+      expect(client.events.filter(({ event }) => event !== "snapshot")).toEqual([]);
       await rename(name);
       return client;
     });
