@@ -8,7 +8,7 @@ import { signClaims } from "./comparison/sign-claims.ts";
 import type { Bench } from "./measuring/kind.ts";
 import { startScratch } from "./measuring/scratch.ts";
 
-type Verdict = {
+type JourneyResult = {
   readonly journey: string;
   readonly tenant: number;
   readonly isRight: boolean;
@@ -32,17 +32,17 @@ export const bench: Bench = async ({ print }) => {
   };
   const server = await startOurs({ url: () => ownerUrl }, loginUrl, { env });
   try {
-    const verdicts: Verdict[] = [];
+    const results: JourneyResult[] = [];
     for (const journey of isDistributed ? [...JOURNEYS, ...DISTRIBUTED_JOURNEYS] : JOURNEYS) {
-      const own: Verdict[] = [];
-      for (const tenant of TENANTS) own.push(await judge(server.base, journey, tenant));
+      const own: JourneyResult[] = [];
+      for (const tenant of TENANTS) own.push(await runJourney(server.base, journey, tenant));
       const wrong = own.find(({ isRight }) => !isRight);
       print(`  ${journey.name.padEnd(32)} ${wrong ? `tenant ${wrong.tenant}: ${wrong.result}` : "right"}`);
-      verdicts.push(...own);
+      results.push(...own);
     }
-    const wrong = verdicts.filter(({ isRight }) => !isRight);
-    print(`  ${verdicts.length - wrong.length} of ${verdicts.length} requests are right`);
-    return { isDistributed, verdicts, isMissed: wrong.length > 0 };
+    const wrong = results.filter(({ isRight }) => !isRight);
+    print(`  ${results.length - wrong.length} of ${results.length} requests are right`);
+    return { isDistributed, results, isMissed: wrong.length > 0 };
   } finally {
     await server.stop();
   }
@@ -55,7 +55,7 @@ function urlOfLogin(given: string): string {
   return url.href;
 }
 
-async function judge(base: URL, journey: Journey, tenant: number): Promise<Verdict> {
+async function runJourney(base: URL, journey: Journey, tenant: number): Promise<JourneyResult> {
   const { method = "GET", path, body, prefer } = journey.call(tenant);
   const response = await fetch(new URL(path, base), {
     method,
@@ -70,16 +70,16 @@ async function judge(base: URL, journey: Journey, tenant: number): Promise<Verdi
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
   if (isStream) await response.body?.cancel();
   const text = isStream ? "a stream" : await response.text();
-  const verdict = (isRight: boolean, result: string) => ({ journey: journey.name, tenant, isRight, result });
+  const resultOf = (isRight: boolean, result: string) => ({ journey: journey.name, tenant, isRight, result });
   const refusal = `${response.status} ${text.slice(0, 300)}`;
-  if (/_\d{6}/.test(text)) return verdict(false, `names a shard: ${refusal}`);
-  if (journey.status !== undefined) return verdict(response.status === journey.status, refusal);
-  if (!response.ok) return verdict(false, refusal);
+  if (/_\d{6}/.test(text)) return resultOf(false, `names a shard: ${refusal}`);
+  if (journey.status !== undefined) return resultOf(response.status === journey.status, refusal);
+  if (!response.ok) return resultOf(false, refusal);
   const parsed = JSON.parse(text);
   const rows = journey.rowsIn ? journey.rowsIn(parsed) : parsed;
-  if (!Array.isArray(rows)) return verdict(false, refusal);
-  if (namesAnotherTenant(rows, tenant)) return verdict(false, `rows of another tenant: ${refusal}`);
-  return verdict(rows.length === journey.rows, `${rows.length} rows, not ${journey.rows}`);
+  if (!Array.isArray(rows)) return resultOf(false, refusal);
+  if (namesAnotherTenant(rows, tenant)) return resultOf(false, `rows of another tenant: ${refusal}`);
+  return resultOf(rows.length === journey.rows, `${rows.length} rows, not ${journey.rows}`);
 }
 
 function namesAnotherTenant(value: unknown, tenant: number): boolean {
