@@ -131,6 +131,8 @@ const refuseConnections = async () => {
   await superuser.query(`alter database ${database.name} allow_connections false`);
   await endSessions();
   await until(async () => {
+    // Counts of requests are shared while there are new ones.
+    await (await fetch(`${service.url}/rest/v1/`, { headers: { apikey: anonKey } })).arrayBuffer();
     const works = await readWork();
     return WORK.every((name) => IDLE.includes(name) || works[name] === 1);
   });
