@@ -42,7 +42,7 @@ const COLLECT_MS = 20;
 const STORED_TOGETHER = 250;
 /** The maximum number of keys that wait for their next attempt; above it, all others wait too. */
 const MAX_BLOCKED_KEYS = 1_000;
-/** The number of failures in a row to evaluate policies or filter that disables the webhook. */
+/** The number of failures in a row to evaluate policies or filter that stops the webhook. */
 const MAX_CONTENT_FAILURES = 3;
 const CONTENT_RETRY_MS = 1_000;
 const FIRST_RETRY_MS = 1_000;
@@ -247,19 +247,25 @@ export class WebhookWorker {
 
   /**
    * The catalogue may be behind the database, the table renamed, or a statement too slow: the evaluation is retried before
-   * the webhook is disabled.
+   * the webhook is stopped, each time with a catalogue that was read after the failure.
    */
   #onContentFailure(error: unknown): void {
     const { catalog, store } = this.#options;
     this.#contentFailures++;
-    Promise.all([catalog.reload(), store.maintain()]).catch(() => {});
-    this.#nextReadAt = performance.now() + CONTENT_RETRY_MS;
-    if (this.#contentFailures >= MAX_CONTENT_FAILURES) this.#disable((error as Error).message, { ends: false });
+    if (this.#contentFailures >= MAX_CONTENT_FAILURES) {
+      this.#disable((error as Error).message, { ends: false });
+      return;
+    }
+    this.#nextReadAt = Number.POSITIVE_INFINITY;
+    void Promise.allSettled([catalog.reload(), store.maintain()]).then(([reload]) => {
+      if (reload.status === "rejected") this.#contentFailures = 0;
+      this.#nextReadAt = performance.now() + CONTENT_RETRY_MS;
+    });
   }
 
   #disable(reason: string, how: { readonly ends: boolean }): void {
     const { store, log } = this.#options;
-    log.warn({ webhook: this.webhook.name, reason }, "a webhook was disabled");
+    log.warn({ webhook: this.webhook.name, reason }, how.ends ? "a webhook was disabled" : "a webhook was stopped");
     this.#isStopping = true;
     this.#disabling ??= store.disable(this.webhook.id, reason, how).catch((error) => {
       log.warn({ err: error, webhook: this.webhook.name }, "a webhook could not be disabled");

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readConfig } from "../../../config/config.ts";
@@ -323,6 +324,26 @@ describe("webhooks", () => {
     await owner.query("drop table purchases");
     await until(async () => (await webhook()).disabled_because !== null);
     expect((await webhook()).disabled_because).toContain("There is no table public.purchases");
+  });
+
+  test("wait for a catalogue that has their table, however long reading it takes", async () => {
+    await start();
+    const reader = new pg.Client({ connectionString: database.ownerUrl });
+    await reader.connect();
+    try {
+      // The catalogue has the comments; creating a table reads none.
+      await reader.query("begin; lock table pg_catalog.pg_description in access exclusive mode");
+      await owner.query("create table late (id bigint primary key); grant select on late to service_role");
+      await addWebhook({ table_name: "late" });
+      await owner.query("insert into late values (1)");
+      // A webhook is stopped after three failures, a second apart, if its table does not exist.
+      await sleep(4_000);
+      expect(await webhook()).toMatchObject({ is_enabled: true, disabled_because: null });
+    } finally {
+      await reader.end();
+    }
+    await until(() => receiver.requests.length === 1);
+    expect(payloads()[0]).toMatchObject({ table: "late", record: { id: 1 } });
   });
 
   test("go on when all connections to Postgres were lost", async () => {
