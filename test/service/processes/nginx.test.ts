@@ -115,6 +115,17 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     expect([large.status, JSON.parse(large.text).error.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
   });
 
+  test.each(["/storage/v1/object/pictures/large.png", "/functions/v1/nothing"])(
+    "leaves it to the service to refuse bodies for %s up to 50 MiB",
+    async (path) => {
+      const [small, large] = await Promise.all(
+        [2 ** 20, 50 * 2 ** 20].map((size) => ask(path, { method: "POST", body: " ".repeat(size) })),
+      );
+      expect(small!.text).not.toContain("nginx");
+      expect([large!.status, large!.text]).toEqual([small!.status, small!.text]);
+    },
+  );
+
   test("buffers bodies until they are complete, so that slow ones take no memory of the service", async () => {
     const headers = { apikey: anonKey, Authorization: `Bearer ${token({ role: "service_role" })}` };
     // These exceed the memory for all of them.
