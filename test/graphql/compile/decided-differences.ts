@@ -85,9 +85,9 @@ function clear(data: unknown, path: Path, other: unknown): void {
   }
 }
 
-/** True if the value itself is null, not one around it. */
+/** True if the value itself is null, not one around it. If another field made all data null, every row may be missing. */
 function isMissing(data: unknown, path: Path): boolean {
-  return valueAt(data, path) === null && valueAt(data, path.slice(0, -1)) !== null;
+  return data === null || (valueAt(data, path) === null && valueAt(data, path.slice(0, -1)) !== null);
 }
 
 /** Null within null. */
