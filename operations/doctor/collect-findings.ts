@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { Catalog, CatalogTable } from "#catalog";
-import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "#catalog/loading";
+import { missingTriggerSql } from "#catalog/loading";
 import type { PostgresUrls } from "#cluster";
 import type { Config } from "#config";
 import { toPgConnectionString } from "#config/connection-string";
@@ -51,7 +51,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
   const { requestUrl, directUrl } = postgres;
   const login = await readLoginFacts(requestUrl, { catalog, config });
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  const [replication, server, jobs, signUps, rowFunctions, files, hasTrigger] = await withServiceClient(
+  const [replication, server, jobs, signUps, rowFunctions, files, triggerSql] = await withServiceClient(
     directUrl,
     async (client) => [
       await readReplicationFacts(client, REALTIME_PUBLICATION),
@@ -66,10 +66,9 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
       await readSignUpFindings(client),
       await readRowFunctionFindings(client),
       subject.fileStore ? await readFileFindings(client, subject.fileStore) : [],
-      !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
+      config.channelEnabled ? await missingTriggerSql(client, config.channel) : null,
     ],
   );
-  const missingTriggerSql = hasTrigger ? null : await schemaChangeTriggerSql(config.channel);
   const replicas = await Promise.all(
     (config.readDatabaseUrls ?? []).map((url) => readReplicaFacts(toPgConnectionString(url))),
   );
@@ -84,7 +83,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
     login,
     replication,
     server,
-    missingTriggerSql,
+    missingTriggerSql: triggerSql,
     replicas,
     hosts: hosts.flat(),
   });

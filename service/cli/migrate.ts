@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import type pg from "pg";
-import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "#catalog/loading";
+import { missingTriggerSql } from "#catalog/loading";
 import { joinPostgres, type PostgresUrls, reachPostgres } from "#cluster";
 import { type Config, isEmbedded } from "#config";
 import {
@@ -144,16 +144,16 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
 /** Creates only the event trigger, for a database that is served as it is. */
 async function createTrigger({ directUrl }: PostgresUrls, { channel }: Config): Promise<void> {
   await withClient(directUrl, async (client) => {
-    if (await hasSchemaChangeTrigger(client, channel)) {
-      console.log("There is an event trigger for schema changes already. Nothing was changed.");
+    const sql = await missingTriggerSql(client, channel);
+    if (sql === null) {
+      console.log("The event triggers exist already. Nothing was changed.");
       return;
     }
-    const sql = await schemaChangeTriggerSql(channel);
     await client.query(sql).catch((error: pg.DatabaseError) => {
       if (error.code !== INSUFFICIENT_PRIVILEGE) throw error;
       throw new Error(`${error.message}. Run this as a superuser, or set OWNER_DATABASE_URL to one:\n\n${sql}`);
     });
-    console.log("Created an event trigger in schema content_service_watch: schema changes are detected at once.");
+    console.log("Created event triggers: schema changes are detected at once.");
   });
 }
 
@@ -196,7 +196,7 @@ async function findMissingPrivileges(client: pg.Client): Promise<string[]> {
     ...(hasTrigger
       ? []
       : [
-          "Schema changes are detected by polling every few seconds. As a superuser, run: " +
+          "Schema changes are detected by polling every few seconds, and new tables have no live changes. As a superuser, run: " +
             commandLine("migrate", "--watch-only"),
         ]),
   ];
@@ -268,7 +268,8 @@ ${commandLine("migrate", "backfill [--load PERCENT]")}
 ${commandLine("migrate", "backfill --status")}
   Prints how many rows are left. Exits with ${EXIT_INCOMPLETE} until a backfill has completed them.
 ${commandLine("migrate", "--watch-only")}
-  Applies no migration: only creates an event trigger that reports schema changes, in a database that is served as it is.
+  Applies no migration: creates the event triggers that report schema changes and, in a migrated database, publish new tables and
+  let service_role bypass policies. Requires a superuser.
   --history   project (default; the folder MIGRATIONS_DIR), content or platform (both part of the release)
 
 Example:

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -7,6 +8,7 @@ import { tokenFor } from "../graphql.ts";
 import { startReceiver } from "../jobs/webhooks/receiver.ts";
 import { type Program, startGateway } from "../program.ts";
 import { anonKey } from "../realtime/service.ts";
+import { REPOSITORY } from "../repository.ts";
 import { startServer } from "../server-binaries.ts";
 import { runCommand } from "../service/cli/run-command.ts";
 import { until } from "../until.ts";
@@ -167,4 +169,29 @@ describe("an owner without superuser rights, CREATEROLE, REPLICATION and ALTER S
     expect((await run("managed", "restored", owned)).rows).toEqual([{ owner: "supabase_auth_admin", may: false }]);
     expect((await run("managed", "content", owned)).rows).toEqual([{ owner: "supabase_auth_admin", may: false }]);
   });
+
+  test("has what its migrations left out after one command of a superuser", async () => {
+    const superuser = { ...databaseOf("content"), ownerUrl: cluster.url("postgres", "content") };
+    const { code, stdout, stderr } = await runCommand("migrate", ["--watch-only"], superuser);
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^Created event triggers/),
+      stderr: "",
+    });
+    await run("managed", "content", "create table public.later (id int primary key)");
+    const published = `select format('%s.%s', schemaname, tablename) as name, relreplident as identity
+      from pg_publication_tables join pg_class on pg_class.oid = format('%I.%I', schemaname, tablename)::regclass
+      where pubname = 'supabase_realtime' order by name`;
+    const whole = [...(await publishedByMigrations()), "public.later", "public.notes"].sort();
+    expect((await run("managed", "content", published)).rows).toEqual(whole.map((name) => ({ name, identity: "f" })));
+    expect((await runCommand("doctor", [], databaseOf("content"))).stdout).not.toContain("polling every few seconds");
+    expect((await runCommand("migrate", ["--watch-only"], superuser)).stdout).toContain("Nothing was changed");
+  });
 });
+
+/** The tables that the migrations publish if a superuser runs them. */
+async function publishedByMigrations(): Promise<readonly string[]> {
+  const schema = await readFile(join(REPOSITORY, "db/schema.sql"), "utf8");
+  const [, tables] = /^create publication supabase_realtime for (.*) with /m.exec(schema)!;
+  return tables!.split(", ").map((table) => table.replace("table only ", ""));
+}
