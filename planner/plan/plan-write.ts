@@ -104,7 +104,9 @@ function planInsert(intent: InsertIntent, table: CatalogTable, context: PlanCont
   const changed = namesOf(records).filter((column) => !kept.includes(column));
   // If nothing were set in the rows, they would not be returned.
   const set = upsert?.keepsKey && changed.length === 0 ? columns : changed;
-  const conflict = upsert && columns.length > 0 ? { columns, resolution: upsert.resolution, set } : null;
+  const countsInserted = upsert?.resolution === "merge" && !table.isDistributed;
+  const conflict =
+    upsert && columns.length > 0 ? { columns, resolution: upsert.resolution, set, countsInserted } : null;
   return { kind: "insert", table: { schema, name }, records, where: [], conflict };
 }
 
@@ -131,7 +133,12 @@ function planReplacement(
     table: { schema: table.schema, name: table.name },
     records,
     where: planConditions({ ...tree, children: [] }, scope, context),
-    conflict: { columns: table.primaryKey, resolution: "merge", set: namesOf(records) },
+    conflict: {
+      columns: table.primaryKey,
+      resolution: "merge",
+      set: namesOf(records),
+      countsInserted: !table.isDistributed,
+    },
   };
 }
 

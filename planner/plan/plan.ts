@@ -230,6 +230,8 @@ export type ConflictPlan = {
   readonly resolution: "merge" | "ignore";
   /** The columns of merged rows that get the new values. */
   readonly set: readonly string[];
+  /** True if inserted rows are told from merged ones, by a function that is called for each merged row: Citus refuses such functions. */
+  readonly countsInserted: boolean;
 };
 
 /** The payload as rows with the column types of the table. */

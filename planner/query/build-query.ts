@@ -100,9 +100,9 @@ function resultCte({ call, result }: CallPlan): Sql[] {
 
 function buildWriteStatement(plan: WritePlan): Sql {
   const { change, result, location, body, keepsBodyIn } = plan;
-  const merges = change.kind === "insert" && change.conflict?.resolution === "merge";
+  const counts = change.kind === "insert" && change.conflict?.countsInserted;
   const locationValues = location && location.length > 0 ? locationColumn(location, plan.table) : sql`null`;
-  const inserted = merges ? readSetting("pgrst.inserted") : sql`null`;
+  const inserted = counts ? readSetting("pgrst.inserted") : sql`null`;
   const returnedRows = body.kind === "none" ? sql`select from ${RESULT_CTE}` : buildBodyRows(plan);
   const guards = change.kind === "update" && isByKey(change) ? keyGuards(change) : [];
   const kept = keepsBodyIn === undefined ? [] : [keptBody(keepsBodyIn, body)];

@@ -43,7 +43,7 @@ function buildInsert(change: ChangePlan & { kind: "insert" }, result: KeptColumn
   const names = records.columns.map(({ name }) => identifier(name));
   const into = names.length > 0 ? sql` (${join(names, ", ")})` : NOTHING;
   const values = records.columns.map(({ name }) => sql` ${identifier(records.alias, name)}`);
-  const counting = conflict?.resolution === "merge" ? [COUNT_UP] : [];
+  const counting = conflict?.countsInserted ? [COUNT_UP] : [];
   const conditions = [...counting, ...(where.length > 0 ? [buildConjunction(where)] : [])];
   const only = conditions.length > 0 ? sql` where ${join(conditions, " and ")}` : NOTHING;
   const rows = sql`select${join(values, ",")} from ${recordsFromItem(records)}${only}`;
@@ -59,14 +59,15 @@ const INSERTED_COUNT = sql`coalesce(nullif(pg_catalog.current_setting('pgrst.ins
 const COUNT_UP = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} operator(pg_catalog.+) 1)::pg_catalog.text, true) operator(pg_catalog.<>) '0'`;
 const COUNT_DOWN = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} operator(pg_catalog.-) 1)::pg_catalog.text, true) operator(pg_catalog.<>) '-1'`;
 
-function onConflict({ columns, resolution, set: changed }: ConflictPlan): Sql {
+function onConflict({ columns, resolution, set: changed, countsInserted }: ConflictPlan): Sql {
   const keys = join(
     columns.map((name) => identifier(name)),
     ", ",
   );
   if (resolution === "ignore" || changed.length === 0) return sql` on conflict (${keys}) do nothing`;
   const set = changed.map((name) => sql`${identifier(name)} = excluded.${identifier(name)}`);
-  return sql` on conflict (${keys}) do update set ${join(set, ", ")} where ${COUNT_DOWN}`;
+  const counting = countsInserted ? sql` where ${COUNT_DOWN}` : NOTHING;
+  return sql` on conflict (${keys}) do update set ${join(set, ", ")}${counting}`;
 }
 
 export function writeWhereClause(where: readonly WherePredicate[]): Sql {
