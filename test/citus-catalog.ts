@@ -10,10 +10,14 @@ export const CITUS = `
     logicalrelid regclass primary key, partmethod "char" not null, partkey text, colocationid int not null, repmodel "char" not null,
     autoconverted boolean not null
   );
-  grant select on pg_catalog.pg_dist_partition to public;
+  create table pg_catalog.pg_dist_shard (
+    logicalrelid regclass not null, shardid int8 primary key, shardstorage "char" not null, shardminvalue text, shardmaxvalue text
+  );
+  grant select on pg_catalog.pg_dist_partition, pg_catalog.pg_dist_shard to public;
   reset allow_system_table_mods;`;
 
 /** Makes a table a distributed one in the catalogue; its rows stay where they are. */
-export function distribute(table: string): string {
-  return `insert into pg_catalog.pg_dist_partition values ('${table}', 'h', '', 1, 's', false);`;
+export function distribute(table: string, { shards = [] }: { readonly shards?: readonly number[] } = {}): string {
+  const rows = shards.map((shard) => `insert into pg_catalog.pg_dist_shard values ('${table}', ${shard}, 't');`);
+  return `insert into pg_catalog.pg_dist_partition values ('${table}', 'h', '', 1, 's', false); ${rows.join(" ")}`;
 }

@@ -37,10 +37,6 @@ const QUERY_CANCELED = "57014";
 /** SQLSTATE in_failed_sql_transaction. */
 const IN_FAILED_TRANSACTION = "25P02";
 
-const QUOTED_NAME = /"([^"]*)"/g;
-/** The number of a shard, as in `orders_102040`. */
-const SHARD_OF_NAME = /_\d{6,}$/;
-
 /** PgBouncer sets this parameter for each of its clients, and `reset all` removes the value. No result depends on it. */
 const APPLICATION_NAME = "application_name";
 
@@ -347,7 +343,6 @@ export class PostgresConnection {
   }
 
   #onError(head: BatchProgress | undefined, error: DatabaseError): void {
-    if (this.#transactions.settingMode === "distributed") hideShards(error);
     if (!head || isFatal(error)) this.destroy(error);
     else {
       const stale = head.fail(error);
@@ -486,15 +481,4 @@ function describeRunningStatement(
     request: settingOf("request\\.id"),
     statement: steps[main]!.shape.text,
   };
-}
-
-/** Names tables and constraints as the caller knows them, without the number of the shard that Citus adds. */
-function hideShards(error: DatabaseError): void {
-  const ofName = (name: string) => name.replace(SHARD_OF_NAME, "");
-  const ofText = (text: string) => text.replaceAll(QUOTED_NAME, (_, name: string) => `"${ofName(name)}"`);
-  error.message = ofText(error.message);
-  error.detail = error.detail && ofText(error.detail);
-  error.hint = error.hint && ofText(error.hint);
-  error.table = error.table && ofName(error.table);
-  error.constraint = error.constraint && ofName(error.constraint);
 }

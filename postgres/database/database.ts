@@ -1,4 +1,4 @@
-import type { PoolClient } from "pg";
+import pg, { type PoolClient } from "pg";
 import { NO_PEERS, Supervisor, type WorkReport } from "#runtime/concurrency";
 import {
   type BatchStep,
@@ -38,6 +38,7 @@ import type { PoolName } from "./pool-sizes.ts";
 import { RecordedWrites, type ReplicaState, Replicas } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
+import { hideShards } from "./shard-names.ts";
 import type { Statement, StatementContext, StatementResult } from "./statement.ts";
 import { type ChosenPools, StatementExecution, type StatementRequest } from "./statement-execution.ts";
 import { combinedPacing, StatementShape, StatementShapes } from "./statement-shape.ts";
@@ -173,7 +174,7 @@ export class Database {
         },
         reject: (error: unknown) => {
           own?.giveAllBack();
-          this.#explainLockTimeout(error, context, { relations: shape.relations, readOnly }, reject);
+          this.#explainError(error, context, { relations: shape.relations, readOnly }, reject);
         },
       };
       new StatementExecution(chosen.pool, request, rows, callbacks).submit();
@@ -270,7 +271,7 @@ export class Database {
         reject: (error: unknown) => {
           own?.giveAllBack();
           const { relations } = shapes[failedStatementOf(error) ?? -1] ?? pace;
-          this.#explainLockTimeout(error, context, { relations, readOnly }, reject);
+          this.#explainError(error, context, { relations, readOnly }, reject);
         },
       };
       new StatementExecution(chosen.pool, request, collector, callbacks).submit();
@@ -324,7 +325,7 @@ export class Database {
           signal: stop,
         });
         const reject = (error: unknown) =>
-          this.#explainLockTimeout(error, context, { relations: shape.relations, readOnly }, callbacks.reject);
+          this.#explainError(error, context, { relations: shape.relations, readOnly }, callbacks.reject);
         return new StatementExecution(chosen.pool, request, collector, { ...callbacks, reject });
       },
     });
@@ -357,10 +358,23 @@ export class Database {
       makeBudget: makeBudget ?? (() => this.#makeResponseBudget()),
       watch: (statements: readonly Statement[]) => this.#startObservation(context, statements),
       explain: (error: unknown, relations: readonly string[]) =>
-        new Promise<unknown>((resolve) => this.#explainLockTimeout(error, context, { relations, readOnly }, resolve)),
+        new Promise<unknown>((resolve) => this.#explainError(error, context, { relations, readOnly }, resolve)),
     };
     const result = runTransaction(plan, work);
     return readOnly ? result : this.#writes.record(context.readYourWrites, result);
+  }
+
+  /** Names tables in an error of a worker as the caller knows them, explains it, and passes it on. */
+  #explainError(
+    error: unknown,
+    context: StatementContext,
+    blocked: BlockedStatement,
+    proceed: (error: unknown) => void,
+  ): void {
+    const explain = () => this.#explainLockTimeout(error, context, blocked, proceed);
+    const isDistributed = this.#pools.state.capabilities?.settingMode === "distributed";
+    if (!isDistributed || !(error instanceof pg.DatabaseError)) explain();
+    else void hideShards(error, (work) => this.asOwner(work)).then(explain);
   }
 
   /** Adds the blocking lock to a lock timeout, if it can be found, and passes the error on. */

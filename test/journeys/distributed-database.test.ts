@@ -17,7 +17,7 @@ const database = useDatabase({
     create table public.orders (
       tenant int, id int, path text, tags text[], at timestamptz default now(), primary key (tenant, id),
       size int constraint "size_102040" references public."sizes_102041",
-      constraint "path_102040" check (path <> '')
+      constraint "path_102040" check (path <> ''), constraint "path_in_202401" check (path <> 'old')
     );
     create table public.products (id int primary key, name text);
     alter table public.orders enable row level security;
@@ -29,7 +29,7 @@ const database = useDatabase({
     grant execute on function public.seen_header to authenticated;
     insert into public.orders select n % 2, n, 'order ' || n from generate_series(1, 6) as n;
     insert into public.products values (1, 'pen');
-    ${distribute("public.orders")}`,
+    ${distribute("public.orders", { shards: [102040, 102041] })}`,
 });
 const service = useFixture(() =>
   serve(database, { BASE_SCHEMA: "platform", REST_REQUIRE_APIKEY: "false", PGRST_DB_PLAN_ENABLED: "true" }),
@@ -81,6 +81,24 @@ describe("on a distributed database", () => {
     expect(plan.text).toContain("json_populate_record");
   });
 
+  test("an upsert calls no function where rows are merged, which Citus would refuse", async () => {
+    const upsert = (row: object, accept: string) =>
+      ask("/rest/v1/orders", {
+        method: "POST",
+        body: JSON.stringify(row),
+        headers: {
+          accept,
+          prefer: "resolution=merge-duplicates, return=representation",
+          authorization: `Bearer ${jwt.sign({ role: "service_role" }, SECRET)}`,
+        },
+      });
+    const plan = await upsert({ tenant: 1, id: 3, path: "merged" }, "application/vnd.pgrst.plan+text; options=verbose");
+    expect(plan.text).toContain("Conflict Resolution: UPDATE");
+    expect(plan.text).not.toContain("Conflict Filter");
+    const merged = await upsert({ tenant: 1, id: 1, path: "merged" }, "application/json");
+    expect([merged.status, JSON.parse(merged.text)]).toMatchObject([201, [{ id: 1, path: "merged" }]]);
+  });
+
   test("errors name tables and constraints without the numbers of shards", async () => {
     const refusal = async (row: object) =>
       JSON.parse((await ask("/rest/v1/orders", { method: "POST", body: JSON.stringify(row) })).text);
@@ -90,6 +108,9 @@ describe("on a distributed database", () => {
     expect(await refusal({ tenant: 1, id: 9, size: 4 })).toMatchObject({
       message: 'insert or update on table "orders" violates foreign key constraint "size"',
       details: expect.stringMatching(/is not present in table "sizes"\.$/),
+    });
+    expect(await refusal({ tenant: 1, id: 9, path: "old" })).toMatchObject({
+      message: 'new row for relation "orders" violates check constraint "path_in_202401"',
     });
   });
 
