@@ -50,14 +50,14 @@ const DIGEST = `
 
 /** Makes a publication, in which concurrent calls share one query. */
 export function makePublication(asOwner: AsOwner, publication: string): Publication {
-  const tables = batchLookups(async () => {
-    const [published, distributed] = await asOwner(async (client) => {
-      const { rows } = await client.query<PublishedTable>(PUBLISHED_TABLES, [publication]);
-      return [rows, await readDistributedTables(async (text) => (await client.query(text)).rows)];
+  const readWithDistributed = <Row extends object>(text: string) =>
+    asOwner(async (client) => {
+      const { rows } = await client.query<Row>(text, [publication]);
+      return { rows, distributed: await readDistributedTables(async (query) => (await client.query(query)).rows) };
     });
-    return published.filter(
-      ({ schema, table }) => !distributed.some((other) => other.schema === schema && other.name === table),
-    );
+  const tables = batchLookups(async () => {
+    const { rows, distributed } = await readWithDistributed<PublishedTable>(PUBLISHED_TABLES);
+    return rows.filter(({ schema, table }) => !isAmong({ schema, name: table }, distributed));
   });
   return {
     has: async (schema, table) =>
@@ -67,12 +67,16 @@ export function makePublication(asOwner: AsOwner, publication: string): Publicat
       return row?.columns ? new Set(row.columns) : null;
     },
     digest: async () => {
-      const { rows } = await asOwner((client) => client.query<{ digest: string }>(DIGEST, [publication]));
-      return rows[0]!.digest;
+      const { rows, distributed } = await readWithDistributed<{ digest: string }>(DIGEST);
+      return [rows[0]!.digest, ...distributed.map(({ oid }) => oid).sort()].join(" ");
     },
     members: async () => {
-      const { rows } = await asOwner((client) => client.query<PublicationMember>(MEMBERS, [publication]));
-      return rows;
+      const { rows, distributed } = await readWithDistributed<PublicationMember>(MEMBERS);
+      return rows.filter((member) => !isAmong(member, distributed));
     },
   };
+}
+
+function isAmong({ schema, name }: QualifiedName, tables: readonly QualifiedName[]): boolean {
+  return tables.some((other) => other.schema === schema && other.name === name);
 }
