@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { SchemaRow, TableColumn } from "#catalog/definitions";
-import { makeRoomForApiSchema, quotedName } from "#postgres/client";
+import { applyCallerSettings, makeRoomForApiSchema, quotedName } from "#postgres/client";
 import { groupByObject, isTable } from "./compare-schemas.ts";
 import { readDumpedSchemaHere } from "./dump-schema.ts";
 import { type BlockedWork, lockModeName } from "./lock-modes.ts";
@@ -114,7 +114,7 @@ async function countRows(client: pg.ClientBase, counted: RowCountRequest | undef
 }
 
 async function countAs(client: pg.ClientBase, role: string, { schema, name }: RowCountRequest["table"]) {
-  await client.query("select pg_catalog.set_config('request.jwt.claims', $1, true)", [JSON.stringify({ role })]);
+  await applyCallerSettings(client, [["request.jwt.claims", JSON.stringify({ role })]]);
   await client.query(`set local role ${quotedName(role)}`);
   const { rows } = await client.query<{ count: number }>(
     `select pg_catalog.count(*)::int as count from (select from ${quotedName(schema, name)} limit ${MAX_COUNTED}) as rows`,

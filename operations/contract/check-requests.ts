@@ -11,7 +11,7 @@ import { makeSearchPathSetting } from "#accounts/identity";
 import type { Catalog, DirectRelationship } from "#catalog";
 import { type IntentOutline, makeRequestPlanner, type PlanRequest, restoreIntent } from "#planner";
 import type { Intent } from "#planner/intent";
-import { quotedName } from "#postgres/client";
+import { applyCallerSettings, quotedName, type Setting } from "#postgres/client";
 import { ApiError, memoize } from "#runtime";
 import { isJsonObject } from "#runtime/json";
 import type { Contract } from "./contract.ts";
@@ -188,15 +188,14 @@ async function explain(
   { client, extraSearchPath }: CheckContext,
 ): Promise<string | null> {
   const [name, path] = makeSearchPathSetting(extraSearchPath)(target.schema);
-  const settings = [
+  const settings: Setting[] = [
     [name, path],
     ["plan_cache_mode", "force_generic_plan"],
     ["request.jwt.claims", JSON.stringify({ role })],
   ];
   await client.query("begin read only");
   try {
-    for (const setting of settings)
-      await client.query("select pg_catalog.set_config($1, $2, true)", setting as string[]);
+    await applyCallerSettings(client, settings);
     // A login that may not switch to the role cannot check the request.
     const mayBecome = await client.query(`set local role ${quotedName(role)}`).then(
       () => true,

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { type Catalog, type CatalogTable, hasAnyColumnPrivilege, type TablePrivilege } from "#catalog";
 import type { PostgresUrls } from "#cluster";
-import { quotedName, withClient } from "#postgres/client";
+import { applyCallerSettings, quotedName, withClient } from "#postgres/client";
 import type { Statement, StatementContext } from "#postgres/statement";
 import type { AbortLike } from "#runtime/concurrency";
 
@@ -51,8 +51,7 @@ export async function inRolledBackTransaction<T>(
 ): Promise<T> {
   await client.query("begin read only");
   try {
-    for (const [name, value] of settings)
-      await client.query("select pg_catalog.set_config($1, $2, true)", [name, value]);
+    await applyCallerSettings(client, settings);
     if (asRole) await client.query(`set local role ${quotedName(role)}`);
     return await work();
   } finally {

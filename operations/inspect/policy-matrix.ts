@@ -1,6 +1,6 @@
 import pg from "pg";
 import { type Catalog, type CatalogTable, exposedTables } from "#catalog";
-import { quotedName } from "#postgres/client";
+import { makeCallerStatements, quotedName } from "#postgres/client";
 import type { StatementContext } from "#postgres/statement";
 
 export const VERBS = ["select", "insert", "update", "delete"] as const;
@@ -24,7 +24,7 @@ declare
   results pg_catalog.jsonb := '[]';
   result pg_catalog.jsonb;
   attempt pg_catalog.jsonb;
-  setting pg_catalog.jsonb;
+  setting pg_catalog.text;
   tried pg_catalog.jsonb;
   sample pg_catalog.json;
   reached bigint;
@@ -34,10 +34,9 @@ begin
     for tried in select value from pg_catalog.jsonb_array_elements(attempt operator(pg_catalog.->) 'statements') loop
       begin
         sample := (tried operator(pg_catalog.->>) 'sample')::pg_catalog.json;
-        for setting in select value from pg_catalog.jsonb_array_elements(attempt operator(pg_catalog.->) 'settings') loop
-          perform pg_catalog.set_config(setting operator(pg_catalog.->>) 0, setting operator(pg_catalog.->>) 1, true);
+        for setting in select value from pg_catalog.jsonb_array_elements_text(attempt operator(pg_catalog.->) 'settings') loop
+          execute setting;
         end loop;
-        perform pg_catalog.set_config('role', attempt operator(pg_catalog.->>) 'role', true);
         if (tried operator(pg_catalog.->>) 'counts')::boolean then
           execute tried operator(pg_catalog.->>) 'text' into reached;
         elsif sample is null then
@@ -208,7 +207,8 @@ async function runBatch(
   const { client, timeoutMs } = dependencies;
   const input = attempts.map((attempt) => {
     const { role, settings } = attempt.context;
-    return { role, settings, statements: statementsFor(attempt, dependencies) };
+    const statements = makeCallerStatements([...settings, ["role", role]]);
+    return { settings: statements, statements: statementsFor(attempt, dependencies) };
   });
   const lockTimeout = timeoutMs === 0 ? "" : `; set local lock_timeout = ${LOCK_TIMEOUT_MS}`;
   // The login role's statement_timeout is meant for single statements.

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { type Claims, INTERFACE_NAMES, type InterfaceName, parseClaims } from "#accounts/identity";
 import { splitStatements } from "#migrate";
-import { quotedName } from "#postgres/client";
+import { applyCallerSettings, quotedName } from "#postgres/client";
 import type { StatementContext } from "#postgres/statement";
 
 /** The caller of a statement, as written after `as`. */
@@ -190,7 +190,7 @@ export async function runPolicyTest(
       // Policies do not apply to the owner, so the control run uses the owner with the caller's claims.
       const control =
         outcome.kind === "rows" && outcome.count === 0 && caller.role !== null
-          ? await tryStatement(client, statement.sql, () => applySettings(client, caller.context))
+          ? await tryStatement(client, statement.sql, () => applyCallerSettings(client, caller.context.settings))
           : null;
       report({
         line: statement.line,
@@ -270,29 +270,28 @@ function userIdExpression(name: string): string {
     : "(auth.find_account($1)).user_id";
 }
 
+/** The workers of Citus get the role from their connection, which may change neither its role nor its session_user. */
+const CHANGE_ROLE_HERE = "set local citus.propagate_set_commands = 'none'";
+
 async function becomeOwner(client: pg.ClientBase, login: string | null): Promise<void> {
   await client.query(
-    `${login === null ? "" : "set local session authorization default; "}set local role none;
-    select pg_catalog.set_config('request.jwt.claims', '', true), pg_catalog.set_config('request.interface', '', true)`,
+    `${CHANGE_ROLE_HERE}; ${login === null ? "" : "set local session authorization default; "}set local role none`,
   );
-}
-
-async function applySettings(client: pg.ClientBase, { settings }: StatementContext): Promise<void> {
-  await client.query(
-    "select pg_catalog.set_config(name, value, true) from unnest($1::pg_catalog.text[], $2::pg_catalog.text[]) as setting (name, value)",
-    [settings.map(([name]) => name), settings.map(([, value]) => value)],
-  );
+  await applyCallerSettings(client, [
+    ["request.jwt.claims", ""],
+    ["request.interface", ""],
+  ]);
 }
 
 async function becomeCaller(client: pg.ClientBase, caller: CallerContext, login: string | null): Promise<void> {
   if (caller.role === null) {
     const [searchPath] = caller.context.settings.filter(([name]) => name === "search_path");
-    await client.query("select pg_catalog.set_config('search_path', $1, true)", [searchPath![1]]);
+    await applyCallerSettings(client, [searchPath!]);
     return;
   }
-  await applySettings(client, caller.context);
-  if (login !== null) await client.query(`set local session authorization ${quotedName(login)}`);
-  await client.query(`set local role ${quotedName(caller.role)}`);
+  await applyCallerSettings(client, caller.context.settings);
+  const asLogin = login === null ? "" : `set local session authorization ${quotedName(login)}; `;
+  await client.query(`${CHANGE_ROLE_HERE}; ${asLogin}set local role ${quotedName(caller.role)}`);
 }
 
 type TestOutcome =

@@ -4,7 +4,7 @@ import { hintOf } from "#postgres/client";
 import {
   connectionLost,
   databaseUnreachable,
-  makeOpeningSteps,
+  makeOpeningStatements,
   outcomeUnknown,
   ResponseBudget,
   UNLIMITED,
@@ -218,9 +218,7 @@ class Script {
   #opening(isAlone: boolean): Statement[] {
     const { context, readOnly, statementTimeout, lockTimeout } = this.#request;
     const limits = { readOnly, statementTimeout, lockTimeout, timeoutMs: undefined };
-    if (context) {
-      return makeOpeningSteps(context, limits, undefined).map(({ shape, values }) => ({ text: shape.text, values }));
-    }
+    if (context) return makeOpeningStatements(context, limits);
     const setLimits = {
       text: "select pg_catalog.set_config('statement_timeout', $1, $3), pg_catalog.set_config('lock_timeout', $2, $3)",
       values: [String(statementTimeout), String(lockTimeout), String(!isAlone)],

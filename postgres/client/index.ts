@@ -23,5 +23,10 @@ export {
   readFields,
   readRow,
 } from "./server-messages.ts";
+export {
+  applyCallerSettings,
+  makeCallerStatements,
+  type Setting,
+} from "./setting-statements.ts";
 export { requireSupportedServer, requireTransactions } from "./supported-server.ts";
 export { withClient, withServiceClient } from "./with-client.ts";

@@ -1,5 +1,6 @@
 import pg from "pg";
-import { LISTS_OF_NAMES } from "../client/quoted-name.ts";
+import { makeCallerStatements, makeSettingStatement } from "../client/setting-statements.ts";
+import { ROLE_STATEMENTS } from "./login-role.ts";
 import type { ParameterValue, Statement, StatementContext } from "./statement.ts";
 import { StatementShape } from "./statement-shape.ts";
 
@@ -138,35 +139,23 @@ function withSettingStatements({ steps, main, mainCount }: StepSequence, isDistr
 }
 
 function toSettingStatements(step: BatchStep, isDistributed: boolean): BatchStep[] {
-  const { sets, values, isContext } = step;
+  const { sets, values, isContext, isPreceding, shape } = step;
+  const ofRole = ROLE_STATEMENTS.get(shape.text);
+  if (ofRole) return [{ ...step, shape: ofRole }];
   if (!sets) return [step];
-  const statements = sets.map((name, index) =>
-    makeSettingStatement(`${pg.escapeIdentifier(name)} = ${settingValue(name, String(values[index]))}`, step),
-  );
-  return isContext && isDistributed ? [makeSettingStatement(PASSES_SETTINGS_ON, step), ...statements] : statements;
-}
-
-/** Postgres refuses it as it refuses a parameter with a zero byte: 22021. */
-const INVALID_TEXT = "E'\\000'";
-const LISTED_NAME = /"((?:[^"]|"")*)"|([^\s,"]+)/g;
-
-function settingValue(name: string, value: string): string {
-  if (value.includes("\0")) return INVALID_TEXT;
-  if (!LISTS_OF_NAMES.has(name)) return pg.escapeLiteral(value);
-  const names = Array.from(
-    value.matchAll(LISTED_NAME),
-    ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain!.toLowerCase(),
-  );
-  return names.length === 0 ? "''" : names.map((listed) => pg.escapeLiteral(listed)).join(", ");
-}
-
-/** Without it, Citus keeps what SET LOCAL sets on the node of the session. */
-const PASSES_SETTINGS_ON = "citus.propagate_set_commands = 'local'";
-
-function makeSettingStatement(assignment: string, { isContext, isPreceding }: BatchStep): BatchStep {
-  const shape = new StatementShape(`set local ${assignment}`);
-  const step: BatchStep = { shape, values: [], sync: false, isContext, isUnprepared: true };
-  return isPreceding ? { ...step, isPreceding } : step;
+  const settings = sets.map((name, index) => [name, String(values[index])] as const);
+  const texts =
+    isContext && isDistributed
+      ? makeCallerStatements(settings)
+      : settings.map(([name, value]) => makeSettingStatement(name, value));
+  return texts.map((text) => ({
+    shape: new StatementShape(text),
+    values: [],
+    sync: false,
+    isContext,
+    ...(isPreceding && { isPreceding }),
+    isUnprepared: true,
+  }));
 }
 
 function toExplicitSteps(batch: StepSequence, { keepsSettings }: TransactionCapabilities): StepSequence {
@@ -271,6 +260,13 @@ export function makeOpeningSteps(
   isolation: IsolationLevel | undefined,
 ): BatchStep[] {
   return [isolation ? BEGIN_ISOLATED[isolation] : BEGIN, RESET, makeContextStep(context, terms)];
+}
+
+/** Makes the same statements for a connection that runs one by one, with each setting in one of its own. */
+export function makeOpeningStatements(context: StatementContext, terms: StatementLimits): Statement[] {
+  return makeOpeningSteps(context, terms, undefined)
+    .flatMap((step) => toSettingStatements(step, true))
+    .map(({ shape, values }) => ({ text: shape.text, values }));
 }
 
 export function makeStatementStep(

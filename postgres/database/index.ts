@@ -1,4 +1,4 @@
-export { type IsolationLevel, makeOpeningSteps, type TransactionEnd } from "./batch-steps.ts";
+export { type IsolationLevel, makeOpeningStatements, type TransactionEnd } from "./batch-steps.ts";
 export type { RunningStatement } from "./connection.ts";
 export { type ConnectionCapabilities, probeSessions } from "./connection-capabilities.ts";
 export type { ConnectionPoolState, ConnectionPoolsState } from "./connection-pools.ts";
@@ -26,6 +26,7 @@ export {
   shuttingDown,
 } from "./database-errors.ts";
 export type { RunStatementOptions, SharedRunOptions } from "./database-options.ts";
+export { BECOME_LOGIN } from "./login-role.ts";
 export { formatLsn, type Lsn, parseLsn, type ReadYourWrites } from "./lsn.ts";
 export {
   combineObservers,
@@ -49,7 +50,6 @@ export { suspectsStandby } from "./standby-check.ts";
 export { findNamedRelations } from "./statement-shape.ts";
 export {
   asLogin,
-  BECOME_LOGIN,
   type QueryInTransaction,
   type QueryTogether,
   type RunStatement,

@@ -25,6 +25,7 @@ import {
   transactionFailed,
 } from "./database-errors.ts";
 import { callerKeyOf } from "./fair-sharing.ts";
+import { BECOME_CALLER, BECOME_LOGIN } from "./login-role.ts";
 import type { StatementObservation } from "./observe-statements.ts";
 import {
   type BatchOutcome,
@@ -37,17 +38,6 @@ import { CollectedResults } from "./result-collectors.ts";
 import { suspectsStandby } from "./standby-check.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";
 import { combinedPacing, type StatementPacing, type StatementShape, type StatementShapes } from "./statement-shape.ts";
-
-/** Switches to the login until the role is restored or the transaction ends. Saves the role, as the caller's function may have changed it. */
-export const BECOME_LOGIN: Statement = {
-  text: `select pg_catalog.set_config('login.role', pg_catalog.current_setting('role'), true),
-    pg_catalog.set_config('role', 'none', true)`,
-  values: [],
-};
-const BECOME_CALLER: Statement = {
-  text: "select pg_catalog.set_config('role', pg_catalog.current_setting('login.role'), true)",
-  values: [],
-};
 
 /** The time after which the server ends the session of an idle transaction, which holds locks and keeps old rows alive. */
 const IDLE_TIMEOUT_MS = 60_000;
@@ -267,7 +257,8 @@ class OpenTransaction {
     const outcome = await this.#sendBatch(endingBatch("commit", checks), collector, { keepsTransaction: false });
     if (outcome.kind === "lost" && outcome.sent && !this.#request.limits.readOnly) throw outcomeUnknown(outcome.cause);
     // Postgres answers COMMIT with ROLLBACK if a statement had failed.
-    if (outcome.kind !== "done" || command !== "COMMIT") throw this.#failure ?? transactionFailed();
+    if (outcome.kind !== "done" || command !== "COMMIT")
+      throw await this.#request.explain(this.#failure ?? transactionFailed(), []);
   }
 
   async rollBack(): Promise<void> {

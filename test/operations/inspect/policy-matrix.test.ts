@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { readPolicyMatrix } from "../../../operations/inspect/policy-matrix.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
@@ -34,11 +34,18 @@ describe("readPolicyMatrix", () => {
       contextOf("authenticated", "2"),
       contextOf("admin", "3"),
     ];
+    const sent: string[] = [];
     const [matrix, left] = await withClient(database.ownerUrl, async (owner) => {
       await owner.query(SCHEMA);
       const options = { schemas: ["public"], extraSearchPath: [], loginRole: "authenticator" };
       const { catalog } = await loadCatalog(owner, options);
-      const rows = await withClient(database.url, (login) => readPolicyMatrix({ catalog, contexts, login, owner }));
+      const rows = await withClient(database.url, async (login) => {
+        const queries = vi.spyOn(login, "query");
+        const read = await readPolicyMatrix({ catalog, contexts, login, owner });
+        // Only the attempts are sent as a parameter.
+        sent.push(...queries.mock.calls.flatMap(([, values]) => (values as unknown as string[] | undefined) ?? []));
+        return read;
+      });
       const { rows: counted } = await owner.query("select count(*)::int from notes");
       return [rows, counted[0].count];
     });
@@ -62,5 +69,11 @@ describe("readPolicyMatrix", () => {
       "notes delete denied 2/3 allowed allowed",
     ]);
     expect(left).toBe(3);
+    // The settings are set by statements, which Citus passes on to its workers.
+    expect(JSON.parse(sent[0]!)[0].settings).toEqual([
+      "set local citus.propagate_set_commands = 'local'",
+      `set local "request.jwt.claims" = '{"role":"anon"}'`,
+      `set local "role" = 'anon'`,
+    ]);
   });
 });

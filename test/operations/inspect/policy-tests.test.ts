@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { readConfig } from "../../../config/config.ts";
 import { parsePolicyTest, runPolicyTest } from "../../../operations/inspect/policy-tests.ts";
@@ -196,4 +196,23 @@ select where current_user = 'admin' and auth.jwt() ->> 'name' = 'Eve'; --! expec
       'cannot use the role "postgres"',
     );
   });
+});
+
+test("a caller's settings have a statement each, which Citus passes on to its workers, and no role", async () => {
+  const queries = vi.spyOn(content.owner, "query");
+  const failures = await failuresOf(
+    '--! as authenticated {"sub": "7"}\nselect current_setting(\'request.jwt.claims\'); --! expect 1 row',
+  );
+  const texts = queries.mock.calls.map(([text]) => String(text));
+  queries.mockRestore();
+  expect(failures).toEqual({ 2: null });
+  const [passed, claims] = ["set local citus.propagate_set_commands = 'local'", 'set local "request.jwt.claims" = '];
+  const last = (part: string) => texts.findLastIndex((text) => text.startsWith(part));
+  expect(texts[last(claims)]).toBe(`${claims}'{"sub":"7","role":"authenticated"}'`);
+  expect(last(passed)).toBeLessThan(last(claims));
+  expect(
+    texts
+      .filter((text) => text.includes("local role"))
+      .every((text) => text.startsWith("set local citus.propagate_set_commands = 'none'; ")),
+  ).toBe(true);
 });

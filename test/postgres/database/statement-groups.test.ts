@@ -11,6 +11,7 @@ import {
 } from "../../../postgres/database/batch-steps.ts";
 import { type Database, openDatabase } from "../../../postgres/database/database.ts";
 import { failedStatementOf } from "../../../postgres/database/database-errors.ts";
+import { BECOME_CALLER, BECOME_LOGIN } from "../../../postgres/database/login-role.ts";
 import { ResponseBudget } from "../../../postgres/database/response-budget.ts";
 import type { Statement, StatementContext } from "../../../postgres/database/statement.ts";
 import { StatementShape } from "../../../postgres/database/statement-shape.ts";
@@ -358,6 +359,17 @@ describe("with settings by statements", () => {
       "commit",
     ]);
     expect(adapted.steps[adapted.main]!.shape.text).toBe("select 1");
+  });
+
+  test("the role is changed for a statement of the login, and back, by SET LOCAL", () => {
+    const statements = [insert(1), BECOME_LOGIN, BECOME_CALLER];
+    const steps = makeGroupSteps(statements, alice, shapeOf, limits);
+    const texts = textsOf(adaptSteps({ steps, main: 0, mainCount: steps.length }, byStatements).steps);
+    expect(texts).toEqual([
+      insert(1).text,
+      expect.stringContaining("set local role none"),
+      expect.stringContaining("'set local role %I'"),
+    ]);
   });
 
   test("the names of a search path are set one by one", () => {
