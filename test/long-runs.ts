@@ -19,8 +19,7 @@ export const LOAD_TESTS: readonly string[] = [
 /** The command of each part. */
 export const PARTS: Readonly<Record<string, string>> = {
   majors: ".ci/majors 14 15 16 17",
-  statements:
-    "CALLER_SETTINGS=statements npm run test:all -- test/rest-gateway/table/ test/graphql/ test/journeys/security-matrix.test.ts",
+  statements: "CALLER_SETTINGS=statements npm run test:all -- test/rest-gateway/table/ test/graphql/ test/journeys/",
   properties: "PROPERTY_RUNS=1 npm run test:all",
   load: `npm run test:all -- ${LOAD_TESTS.join(" ")}`,
   faults: "npm run bench -- faults",
