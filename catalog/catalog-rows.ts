@@ -1,7 +1,7 @@
 import type { CatalogQuery } from "./catalog-query.ts";
 import { readConstraints, readHiddenJunctions, readIndexes } from "./constraints.ts";
 import { readDistances } from "./distances.ts";
-import { readDistributedTables } from "./distributed-tables.ts";
+import { type Distribution, readDistributedTables } from "./distributed-tables.ts";
 import { makeGrantsParser, readRoles } from "./roles.ts";
 import { readRoutines, readRowAggregates } from "./routines.ts";
 import { readExtensions, readSchemas, readServer } from "./schemas.ts";
@@ -66,7 +66,11 @@ export async function readCatalogRows(
     hiddenJunctions: await readHiddenJunctions(read, exposedOids),
     schemas,
     tables,
-    distributedTables: new Set(distributedTables.map(({ oid }) => oid)),
+    distributedTables: new Map(
+      distributedTables.map(({ oid, kind, column, colocation }): [number, Distribution] => {
+        return [oid, { kind, column, colocation }];
+      }),
+    ),
     columns,
     routines,
     policies,

@@ -20,6 +20,7 @@ import {
   type UniqueKey,
 } from "./constraints.ts";
 import { toDistance } from "./distances.ts";
+import type { Distribution } from "./distributed-tables.ts";
 import { ExpressionKeeper, type PrintedExpressions, SET_LOCKED_RELATIONS } from "./locked-relations.ts";
 import { findProjections, makeRelationships, toStoredForeignKeys } from "./relationships.ts";
 import { parseSettings, toRoles } from "./roles.ts";
@@ -192,7 +193,7 @@ async function assembleTables(
     types.fillRowType(row.oid, columns);
     tables.set(row.oid, {
       ...toTableProperties(row),
-      isDistributed: rows.distributedTables.has(row.oid),
+      distribution: toDistribution(row, rows, rowsByOid),
       showsAllRows: row.relkind === "v" ? rowsByOid.wholeViews.has(row.oid) : row.relkind !== "f",
       columns,
       primaryKey: toPrimaryKey(row, rowsByOid, primaryKeyAt),
@@ -211,6 +212,20 @@ async function assembleTables(
     });
   });
   return tables;
+}
+
+function toDistribution(
+  { oid }: TableRow,
+  { distributedTables }: CatalogRows,
+  { columnName, tableTargets }: RowsByOid,
+): Distribution | null {
+  const own = distributedTables.get(oid);
+  if (own) return own;
+  const shown = (tableTargets.get(oid) ?? []).filter(({ table }) => distributedTables.has(table));
+  if (shown.length === 0) return null;
+  const { kind, colocation } = distributedTables.get(shown[0]!.table)!;
+  const target = shown.find(({ table, column }) => columnName(table, column) === distributedTables.get(table)!.column);
+  return { kind, colocation, column: target ? columnName(oid, target.position)! : null };
 }
 
 function toColumns(table: TableRow, rowsByOid: RowsByOid): ReadonlyMap<string, CatalogColumn> {

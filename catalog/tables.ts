@@ -1,5 +1,6 @@
 import type { CatalogQuery } from "./catalog-query.ts";
 import type { CatalogIndex, ForeignKey, TableCheck, UniqueKey } from "./constraints.ts";
+import type { Distribution } from "./distributed-tables.ts";
 import { isLocked } from "./locked-relations.ts";
 import type { Grants } from "./privileges.ts";
 import type { Routine } from "./routines.ts";
@@ -77,8 +78,8 @@ export type CatalogTable = QualifiedName & {
   readonly securityInvoker: boolean;
   /** False for a view that may hide rows of the tables that it reads, by its query or by their policies, and for a foreign table. */
   readonly showsAllRows: boolean;
-  /** True if Citus stores its rows in shards. */
-  readonly isDistributed: boolean;
+  /** How Citus stores its rows, or those of the table that a view shows; null if Citus does not. */
+  readonly distribution: Distribution | null;
   readonly replicaIdentity: "default" | "nothing" | "full" | "index";
   /** The columns in their order. */
   readonly columns: ReadonlyMap<string, CatalogColumn>;

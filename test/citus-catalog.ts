@@ -1,6 +1,6 @@
 /**
- * The catalogue of a Citus coordinator, as Citus documents it: the extension, and the table of distributed tables. No package of
- * Citus is there for the tests.
+ * The catalogue of a Citus coordinator, as Citus documents it: the extension, and the tables of distributed tables and of shards. No
+ * package of Citus is there for the tests.
  */
 export const CITUS = `
   set allow_system_table_mods = on;
@@ -17,7 +17,16 @@ export const CITUS = `
   reset allow_system_table_mods;`;
 
 /** Makes a table a distributed one in the catalogue; its rows stay where they are. */
-export function distribute(table: string, { shards = [] }: { readonly shards?: readonly number[] } = {}): string {
+export function distribute(table: string, column: string, shards: readonly number[] = []): string {
   const rows = shards.map((shard) => `insert into pg_catalog.pg_dist_shard values ('${table}', ${shard}, 't');`);
-  return `insert into pg_catalog.pg_dist_partition values ('${table}', 'h', '', 1, 's', false); ${rows.join(" ")}`;
+  return `
+    insert into pg_catalog.pg_dist_partition
+    select '${table}', 'h', format('{VAR :varno 1 :varattno %s :vartype 23 :vartypmod -1}', attnum), 1, 's', false
+    from pg_attribute where attrelid = '${table}'::regclass and attname = '${column}';
+    ${rows.join(" ")}`;
+}
+
+/** Copies a table to every node in the catalogue. */
+export function makeReference(table: string): string {
+  return `insert into pg_catalog.pg_dist_partition values ('${table}', 'n', null, 2, 't', false);`;
 }

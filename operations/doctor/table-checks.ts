@@ -54,7 +54,7 @@ function policyIndexFindings(table: CatalogTable): DoctorFinding[] {
 }
 
 /** Searches the column in a condition as Postgres prints it: `(author_id = …)`, `(… = author_id)`. */
-function isComparedBy(column: string, expression: string): boolean {
+export function isComparedBy(column: string, expression: string): boolean {
   const escaped = printedName(column).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(String.raw`(?<![\w."])${escaped} = |= ${escaped}(?![\w"(])`).test(expression);
 }
@@ -78,7 +78,7 @@ function qualifiedNameOf({ schema, name }: CatalogTable): string {
 /** Finds policies that evaluate the caller's identity once per row, or compare with a list in a form that no index serves. */
 export function policyFindings({ catalog }: DoctorFacts): DoctorFinding[] {
   // Citus refuses sub-selects, which both faster forms need.
-  const tables = exposedTables(catalog).filter(({ isDistributed }) => !isDistributed);
+  const tables = exposedTables(catalog).filter(({ distribution }) => distribution === null);
   return tables.flatMap((table) =>
     table.policies.flatMap((policy): DoctorFinding[] => {
       const slow = findSlowPolicy(policy, table);

@@ -104,7 +104,7 @@ function planInsert(intent: InsertIntent, table: CatalogTable, context: PlanCont
   const changed = namesOf(records).filter((column) => !kept.includes(column));
   // If nothing were set in the rows, they would not be returned.
   const set = upsert?.keepsKey && changed.length === 0 ? columns : changed;
-  const countsInserted = upsert?.resolution === "merge" && !table.isDistributed;
+  const countsInserted = upsert?.resolution === "merge" && table.distribution === null;
   const conflict =
     upsert && columns.length > 0 ? { columns, resolution: upsert.resolution, set, countsInserted } : null;
   return { kind: "insert", table: { schema, name }, records, where: [], conflict };
@@ -137,7 +137,7 @@ function planReplacement(
       columns: table.primaryKey,
       resolution: "merge",
       set: namesOf(records),
-      countsInserted: !table.isDistributed,
+      countsInserted: table.distribution === null,
     },
   };
 }

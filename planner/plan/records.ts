@@ -55,7 +55,7 @@ export function toChangeRecordsPlan(
   const hasOtherDomain = table.columns.values().some(({ name, type }) => {
     return type.kind === "domain" && !columns.some((column) => column.name === name);
   });
-  const rowOf = table.isDistributed && isOfTable && !hasOtherDomain ? { schema: table.schema, name: table.name } : null;
+  const rowOf = table.distribution && isOfTable && !hasOtherDomain ? { schema: table.schema, name: table.name } : null;
   return { ...toRecordsPlan(table, payload, columns), rowOf };
 }
 

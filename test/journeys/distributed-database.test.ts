@@ -29,7 +29,7 @@ const database = useDatabase({
     grant execute on function public.seen_header to authenticated;
     insert into public.orders select n % 2, n, 'order ' || n from generate_series(1, 6) as n;
     insert into public.products values (1, 'pen');
-    ${distribute("public.orders", { shards: [102040, 102041] })}`,
+    ${distribute("public.orders", "tenant", [102040, 102041])}`,
 });
 const service = useFixture(() =>
   serve(database, { BASE_SCHEMA: "platform", REST_REQUIRE_APIKEY: "false", PGRST_DB_PLAN_ENABLED: "true" }),
@@ -112,6 +112,12 @@ describe("on a distributed database", () => {
     expect(await refusal({ tenant: 1, id: 9, path: "old" })).toMatchObject({
       message: 'new row for relation "orders" violates check constraint "path_in_202401"',
     });
+  });
+
+  test("the description of the interface names the column whose requests are sent to one shard", async () => {
+    const { text } = await ask("/rest/v1/", { headers: { accept: "application/openapi+json" } });
+    expect(JSON.parse(text).definitions.orders.properties.tenant.description).toContain("tenant=eq.…");
+    expect(text.match(/distributed by this column/g)).toHaveLength(1);
   });
 
   test("a value of a request ends neither its setting nor the statement", async () => {

@@ -23,7 +23,7 @@ test("a table that becomes distributed leaves the publication, and its digest ch
 
   const before = await publication.digest();
   expect([await names(), await publication.has("public", "orders")]).toEqual([["orders", "products"], true]);
-  await pool.query(distribute("orders"));
+  await pool.query(distribute("orders", "id"));
   expect([await names(), await publication.has("public", "orders")]).toEqual([["products"], false]);
   expect(await publication.digest()).not.toBe(before);
   await pool.end();
