@@ -2,6 +2,7 @@ import { type CatalogTable, exposedSchemas, exposedTables, hasAnyColumnPrivilege
 import { isLoopbackHost } from "#config";
 import { quotedName } from "#postgres/client";
 import { VERBS } from "../inspect/policy-matrix.ts";
+import { distributionFindings } from "./distribution-checks.ts";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
 import {
   connectionFindings,
@@ -31,6 +32,7 @@ const CHECKS = [
   textBoundFindings,
   administratorFindings,
   policyFindings,
+  distributionFindings,
   indexFindings,
 ];
 const SEVERITIES = ["danger", "advice", "slow"];

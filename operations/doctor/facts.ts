@@ -87,6 +87,8 @@ type ServerFacts = {
   readonly claimsHook: ClaimsHookFacts | null;
   /** The roles of function calls that wait, which the login of requests cannot set. */
   readonly unusableTaskRoles: readonly { readonly role: string; readonly tasks: number }[];
+  /** The workers of Citus, with the roles of callers that may not log in there; null if a worker does not answer. */
+  readonly workers: readonly { readonly name: string; readonly missingLogins: readonly string[] | null }[];
 };
 
 type ClaimsHookFacts = {
@@ -212,6 +214,14 @@ const UNUSABLE_TASK_ROLES = `
   )
   group by 1 order by 1`;
 
+const HAS_WORKERS =
+  "select from pg_catalog.pg_proc where oid = pg_catalog.to_regprocedure('pg_catalog.run_command_on_workers(text, boolean)')";
+const WORKERS = `
+  select nodename || ':' || nodeport as name, case when success then result::pg_catalog.json end as "missingLogins"
+  from pg_catalog.run_command_on_workers(pg_catalog.format(
+    'select coalesce(pg_catalog.json_agg(role), ''[]'') from pg_catalog.unnest(%L::pg_catalog.text[]) as role where role not in (select rolname from pg_catalog.pg_roles where rolcanlogin)', $1::pg_catalog.text[]
+  ), true) order by 1`;
+
 type ServerFactsRequest = {
   readonly catalog: Catalog;
   readonly clients: readonly string[];
@@ -243,6 +253,7 @@ export async function readServerFacts(
     ),
     claimsHook: claimsHook === null ? null : await readClaimsHook(owner, claimsHook, clients),
     unusableTaskRoles: hasCalls ? await query(UNUSABLE_TASK_ROLES, login) : [],
+    workers: (await query(HAS_WORKERS)).length > 0 ? await query(WORKERS, clients) : [],
   };
 }
 

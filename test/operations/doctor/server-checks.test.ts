@@ -30,6 +30,7 @@ const SERVER: DoctorFacts["server"] = {
   looseDefiners: [],
   claimsHook: null,
   unusableTaskRoles: [],
+  workers: [],
 };
 const KEEPER = {
   name: "changes_5",
