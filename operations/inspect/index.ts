@@ -9,4 +9,5 @@ export {
   parsePolicyTest,
   runPolicyTest,
 } from "./policy-tests.ts";
+export { taskCountOf } from "./task-count.ts";
 export { tryStatements } from "./try-statements.ts";

@@ -9,6 +9,7 @@ import {
   type ReadExplanation,
   readPoliciesOf,
 } from "#operations/explain-read";
+import { taskCountOf } from "#operations/inspect";
 import { quotedName, withClient } from "#postgres/client";
 import { type FilterCondition, parseFilter } from "#realtime";
 import { commandLine } from "#runtime";
@@ -39,7 +40,17 @@ function printExplainedRead(
       `\nhidden ${table.primaryKey.map((column, index) => `${column}=${key[index]}`).join(", ")}\n  ${results.join(", ") || "no policy allows it"}`,
     );
   }
+  printShards(plan, table);
   console.log(`\n${plan}`);
+}
+
+/** Says how many shards of Citus the request reads. */
+function printShards(plan: string, { distribution }: CatalogTable): void {
+  const tasks = taskCountOf(plan);
+  if (tasks === null) return;
+  const column = distribution?.column ?? null;
+  const advice = tasks > 1 && column !== null ? `: neither its filters nor a policy compare ${column}` : "";
+  console.log(`\nThe request is sent to ${tasks === 1 ? "one shard" : `${tasks} shards`}${advice}.`);
 }
 
 function printPolicies(table: CatalogTable, policies: readonly Policy[], role: string): void {
