@@ -35,6 +35,11 @@ export function makeColumnDescriber(
       const { target, to } = there;
       notes.push(`This is a Foreign Key to \`${target.name}.${to}\`.<fk table='${target.name}' column='${to}'/>`);
     }
+    if (table.distribution?.column === name) {
+      notes.push(
+        `Rows are distributed by this column: requests with \`${name}=eq.…\` are sent to one shard, others to all.`,
+      );
+    }
     if (notes.length === 0) return text;
     return [...(text ? [`${text}\n`] : []), "Note:", ...notes].join("\n");
   };
