@@ -389,12 +389,6 @@ export const GRAPHQL_SETTINGS = {
     "false",
     "Whether rows have the [global ids](graphql.md#global-ids) of Relay.",
   ),
-  graphqlCompile: withDefault(
-    "GRAPHQL_COMPILE",
-    oneOf("on", "off"),
-    "on",
-    "Whether an operation runs as [one SQL statement](graphql.md#how-operations-run).",
-  ),
   graphqlPreload: withDefault(
     "GRAPHQL_PRELOAD",
     oneOf("on", "off"),

@@ -105,6 +105,7 @@ export function toDatabaseName(names: SettingDefinition<unknown>["names"]): stri
 export const REMOVED_SETTINGS: Readonly<Record<string, string>> = {
   CACHE: "results are not cached",
   CACHE_MB: "results are not cached",
+  GRAPHQL_COMPILE: "operations run by SQL statements only",
 };
 
 /** The settings of PostgREST without effect. They are accepted so that its environment can be reused. */

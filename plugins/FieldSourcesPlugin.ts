@@ -29,6 +29,10 @@ export const FieldSourcesPlugin: GraphileConfig.Plugin = {
   description: "Fields carry the column, relation, table or function that they stand for",
   schema: {
     hooks: {
+      GraphQLInterfaceType(type, _build, { scope: { pgPolymorphism } }) {
+        if (pgPolymorphism?.mode !== "union") return type;
+        throw new Error(`"@interface mode:union" is not supported: ${type.name} can be mode:relational`);
+      },
       GraphQLObjectType_fields_field: {
         // A source describes the plans of these plugins' fields.
         after: ["PaginationPlugin", "ConnectionShapePlugin", "CompositeTypesPlugin", "SubscriptionsPlugin"],
@@ -64,7 +68,7 @@ function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSour
     const relation = registry.pgRelations[codec.name]?.[relationName];
     return relation ? sourceOfRelation(build, scope, relation) : null;
   }
-  return scope.pgRefDetails ? sourceOfRef(scope, scope.pgRefDetails) : sourceOfResource(build, scope);
+  return scope.pgRefDetails ? sourceOfRef(build, scope.pgRefDetails) : sourceOfResource(build, scope);
 }
 
 /** A column that the type has of another table, to whose row a relation leads. */
@@ -91,19 +95,24 @@ function sourceOfRelation(
   return { kind: "rows", relation, isConnection: false, ...rowsOf(build, table) };
 }
 
-/** A reference over several tables, in which each row leads to at most one row. */
+/** A reference over several tables. Each row leads to at most one row, along one path. */
 function sourceOfRef(
-  { isPgSingleRelationField }: FieldScope,
+  { inflection }: GraphileBuild.Build,
   { registry, codec, ref }: GraphileBuild.PgRelationsPluginRefDetails,
-): FieldSource | null {
-  const [only, ...others] = ref.paths;
-  if (!isPgSingleRelationField || !only || others.length > 0) return null;
+): FieldSource {
+  const { paths, definition } = ref;
   const path: PgRelation[] = [];
-  for (const { relationName } of only) {
+  for (const { relationName } of paths[0]!) {
     const from = path.at(-1)?.remoteResource.codec ?? codec;
     path.push(registry.pgRelations[from.name]![relationName]!);
   }
-  return path.every(({ isUnique }) => isUnique) ? { kind: "related row", path } : null;
+  const typeName = inflection.tableType(path.at(-1)!.remoteResource.codec);
+  const isOfTable = (definition.graphqlType ?? typeName) === typeName;
+  const isOne = Boolean(definition.singular) && path.every(({ isUnique }) => isUnique);
+  if (isOne && isOfTable && paths.length === 1) return { kind: "related row", path };
+  const [name] = Object.entries(codec.refs ?? {}).find(([, each]) => each === ref) ?? [];
+  const line = [codec.extensions?.tags?.ref ?? []].flat().find((text) => String(text).split(/\s/, 1)[0] === name);
+  throw new Error(`"@ref ${line ?? name}" of ${codec.name} must be singular, and lead along one path to one row`);
 }
 
 function sourceOfResource(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {

@@ -1,6 +1,7 @@
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import type { Logger } from "../runtime/log/log.ts";
+import type { ServiceOptions } from "../service/wiring/running-service.ts";
 import type { Service } from "../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "./database.ts";
 import { SECRET } from "./secret.ts";
@@ -39,6 +40,7 @@ type Options = {
   readonly settings?: Readonly<Record<string, string>>;
   readonly template?: "content" | "empty";
   readonly log?: Logger;
+  readonly options?: Partial<ServiceOptions>;
   /** A database that is there already and stays. */
   readonly database?: TestDatabase;
   /** Statements that the owner runs before the service starts. */
@@ -47,13 +49,13 @@ type Options = {
 
 /** The whole service in this process, on a database and a port of its own. */
 export async function serveGraphQL(options: Options = {}): Promise<GraphQLService> {
-  const { settings = {}, template, log, database, before } = options;
+  const { settings = {}, template, log, options: replaced = {}, database, before } = options;
   const own = database ?? (await cloneDatabase(template));
   const owner = new pg.Client({ connectionString: own.ownerUrl });
   owner.on("error", () => {});
   await owner.connect();
   if (before) await owner.query(before);
-  const service = await serve(own, { GRAPHQL_PRELOAD: "on", ...settings }, log && { log });
+  const service = await serve(own, { GRAPHQL_PRELOAD: "on", ...settings }, { ...replaced, ...(log && { log }) });
   const url = `${service.url}/graphql`;
 
   return {

@@ -22,10 +22,11 @@ import {
   argumentValue,
   type CoercedVariables,
   type InputValue,
+  MAX_BYTES,
   parameterOf,
   parameterSql,
 } from "./operation-values.ts";
-import { quoted, spellAsString, textLiteral, withoutLineBreaks } from "./spell-value.ts";
+import { quoted, REFUSE_SIZE, spellAsString, textLiteral, withoutLineBreaks } from "./spell-value.ts";
 import { toPgText } from "./text-values.ts";
 
 /**
@@ -116,11 +117,16 @@ export function mayBeNullRow({ codec }: PgTable): boolean {
   return !codec.notNullExpression && !Object.values(codec.attributes).some(({ notNull }) => notNull);
 }
 
-/** The rows as a JSON array. */
-export function jsonArrayOf(query: RowsSelect, item: SQL): SQL {
+/** The rows as a JSON array. If it is bounded, one that is larger than the response may be ends the statement. */
+export function jsonArrayOf(query: RowsSelect, item: SQL, isBounded = false): SQL {
   const rows = sql.identifier(Symbol("rows"));
   const items = selectRows(query, sql`${item} as "item"`);
-  return sql`(select ${arrayOfItems(sql`pg_catalog.string_agg(${rows}."item", ',')`)} from (${items}) as ${rows})`;
+  const array = arrayOfItems(sql`pg_catalog.string_agg(${rows}."item", ',')`);
+  if (!isBounded) return sql`(select ${array} from (${items}) as ${rows})`;
+  const built = sql.identifier(Symbol("built"));
+  const maxBytes = parameterOf((variables) => toPgText(variables[MAX_BYTES]), TYPES.int);
+  return sql`(select case when pg_catalog.octet_length(${built}."text") operator(pg_catalog.>) ${maxBytes} then ${REFUSE_SIZE} else ${built}."text" end
+    from (select ${array} as "text" from (${items}) as ${rows}) as ${built})`;
 }
 
 /** `__rows__."created_at"`: core's cursors begin with a hash of the order's text. */

@@ -9,9 +9,8 @@ import {
 } from "grafast/graphql";
 import type { Stepwise } from "#runtime/concurrency";
 import { type CompiledStep, compileStep, type StepOptions } from "./compile-operation.ts";
-import { NotCompiled } from "./not-compiled.ts";
 import { type BoundStep, bindStep } from "./operation-plans.ts";
-import { type CoercedVariables, EVENT_KEYS, type EventKeys, OperationValues } from "./operation-values.ts";
+import { type CoercedVariables, EVENT_KEYS, type EventKeys, MAX_BYTES, OperationValues } from "./operation-values.ts";
 import { type SelectedField, SelectionReader } from "./selection-reader.ts";
 import { completeResult, type LeftOutFields, type RootValue, ValueCompletion } from "./value-completion.ts";
 
@@ -43,6 +42,8 @@ type CompileFieldsOptions = {
   readonly variables: CoercedVariables;
   /** The keys of the row of a subscription's event. */
   readonly event: EventKeys | null;
+  /** The number of bytes that the response may have. */
+  readonly maxBytes: number;
 };
 
 /**
@@ -50,13 +51,13 @@ type CompileFieldsOptions = {
  * the errors of variables, if there are any.
  */
 export function* compileFields(options: CompileFieldsOptions): Stepwise<CompiledFields | readonly GraphQLError[]> {
-  const { schema, document, operationName, variables: inputs, event } = options;
+  const { schema, document, operationName, variables: inputs, event, maxBytes } = options;
   const operation = getOperationAST(document, operationName) as OperationDefinitionNode;
   const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], inputs, {
     maxErrors: MAX_VARIABLE_ERRORS,
   });
   if (!coerced) return errors!;
-  const variables = event ? { ...coerced, [EVENT_KEYS]: event } : coerced;
+  const variables = { ...coerced, [MAX_BYTES]: maxBytes, ...(event && { [EVENT_KEYS]: event }) };
   const type = schema.getRootType(operation.operation)!;
   const values = new OperationValues(schema, variables, new Set());
   const selections = new SelectionReader(schema, document, values);
@@ -88,7 +89,7 @@ function* compileField(
     const step = yield* compileStep(options, [field]);
     return { key, completion, bound: bindStep(step, variables) };
   } catch (error) {
-    if (error instanceof NotCompiled || !(error instanceof Error)) throw error;
+    if (!(error instanceof Error)) throw error;
     return { key, completion, bound: error };
   }
 }

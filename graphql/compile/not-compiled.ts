@@ -1,6 +1,5 @@
 /** Why an operation does not run as one statement. */
 export type NotCompiledReason =
-  | "off"
   | "introspection"
   | "field"
   | "type"

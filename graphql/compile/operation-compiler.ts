@@ -72,8 +72,8 @@ import {
 } from "./selection-reader.ts";
 import { textLiteral } from "./spell-value.ts";
 
-/** A statement would build larger responses in the memory of Postgres. Grafast reads them level by level, and ends when one is too large. */
-const MAX_ROWS = 10_000_000;
+/** If the limits of its lists allow more rows, a statement ends as soon as a list is larger than the response may be. */
+const MAX_UNBOUNDED_ROWS = 10_000_000;
 
 /** Fields of the same rows, which other statements could read: they fail together, and those within them only where there are rows. */
 export type SeparateFields = { readonly fields: readonly FieldNode[]; within(): readonly SeparateFields[] };
@@ -304,7 +304,7 @@ export class OperationCompiler extends RowCompiler {
     const query: RowsSelect = { ...rows, ...range };
     const item = yield* this.#eachOf(query.limit, () => this.tableItem(table, itemTypeOf(field.type), nodes, row));
     if (query.limit === 0 && this.#isSeparate(node)) return textLiteral("[]");
-    return jsonArrayOf(query, this.orNull(item, itemTypeOf(field.type)));
+    return jsonArrayOf(query, this.orNull(item, itemTypeOf(field.type)), this.#isBounded);
   }
 
   /** With completion, a number of rows that is refused is an error of the list. */
@@ -322,12 +322,15 @@ export class OperationCompiler extends RowCompiler {
     }
   }
 
+  get #isBounded(): boolean {
+    return this.#rowsAtMost > MAX_UNBOUNDED_ROWS;
+  }
+
   /** The fields of each row of a list. */
   *#eachOf(limit: number | null, compile: () => Stepwise<SQL>): Stepwise<SQL> {
     const around = this.#rowsAround;
     this.#rowsAround *= limit ?? 1;
     this.#rowsAtMost += this.#rowsAround;
-    if (this.#rowsAtMost > MAX_ROWS) throw new NotCompiled("size", `Its limits allow more than ${MAX_ROWS} rows.`);
     try {
       return yield* compile();
     } finally {
@@ -571,7 +574,7 @@ export class OperationCompiler extends RowCompiler {
     }
     const fields = yield* this.#eachOf(limit, () => this.rowItem(resource, type, nodes, row));
     const item = sql`case when ${presence(resource, row)} then ${fields} end`;
-    return jsonArrayOf(query, this.orNull(item, type));
+    return jsonArrayOf(query, this.orNull(item, type), this.#isBounded);
   }
 }
 

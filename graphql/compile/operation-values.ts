@@ -50,6 +50,9 @@ export function eventKeysOf(variables: CoercedVariables): EventKeys {
   return (variables[EVENT_KEYS] ?? {}) as EventKeys;
 }
 
+/** The name under which the variables hold the number of bytes that the response may have. */
+export const MAX_BYTES = "response:bytes";
+
 /** A parameter of a compiled statement. */
 export type Parameter = (variables: CoercedVariables) => ParameterValue;
 

@@ -234,11 +234,12 @@ export abstract class RowCompiler {
     for (const { value, typeName, relation } of types) {
       const own = schema.getType(typeName);
       if (!isObjectType(own) || !schema.isSubType(type, own)) continue;
-      const ofType = tableOf(relation);
-      const other = aliasOf(ofType);
+      const other = relation ? aliasOf(tableOf(relation)) : row;
       const object = this.ofType(own, yield* this.object(own, selectionsOf(nodes), other));
-      const read = selectRows(rowsOf(ofType, other, joinPairs(relation, row, other)), object);
-      cases.push(sql`when ${textLiteral(value)} then (${read})`);
+      const read = relation
+        ? sql`(${selectRows(rowsOf(tableOf(relation), other, joinPairs(relation, row, other)), object)})`
+        : object;
+      cases.push(sql`when ${textLiteral(value)} then ${read}`);
     }
     if (cases.length === 0) return sql`null::pg_catalog.text`;
     return sql`case ${row}.${sql.identifier(column)}::pg_catalog.text ${sql.join(cases, " ")} end`;

@@ -17,6 +17,7 @@ import {
   isNonNullType,
   isScalarType,
 } from "grafast/graphql";
+import pg from "pg";
 import {
   baseCodecOf,
   type Codec,
@@ -32,6 +33,12 @@ import { NotCompiled } from "./not-compiled.ts";
 
 /** Reading an unknown setting fails the statement: plain SQL has no function that raises an error. */
 export const REFUSE = sql`pg_catalog.current_setting('graphql.refused')`;
+/** The same, for a response that becomes too large. */
+export const REFUSE_SIZE = sql`pg_catalog.current_setting('graphql.too_large')`;
+
+export function isRefusedSize(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === "42704" && error.message.includes("graphql.too_large");
+}
 
 /** Spellings by the rules of JavaScript, where those of Postgres differ. */
 type SpelledValue = {

@@ -5,17 +5,11 @@ import {
   GraphQLError,
   Kind,
   type OperationDefinitionNode,
-  print,
   type SelectionNode,
   type SelectionSetNode,
   type ValueNode,
   visit,
 } from "grafast/graphql";
-
-const NO_AMPLIFICATION: ResponseAmplification = { factor: 1, keyBytes: 0 };
-
-/** `"":,` and the braces around a row. */
-const PUNCTUATION_BYTES = 6;
 
 export type DocumentLimits = {
   /** Nested levels of fields. */
@@ -38,9 +32,9 @@ type SelectionSize = {
   /** Fields `types` within `__schema`, each a list of all types. */
   readonly typeLists: number;
   readonly rootFields: number;
-  /** Fields with subselections, which Grafast plans. */
+  /** Fields with subselections. */
   readonly branches: number;
-  /** Branches of introspection, which are not planned. */
+  /** Branches of introspection. */
   readonly schemaBranches: number;
   /** Nested levels of objects in these arguments. */
   readonly conditionDepth: number;
@@ -332,102 +326,4 @@ type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
 function fragmentsOf({ definitions }: DocumentNode): Fragments {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
   return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
-}
-
-/** How much larger a response can be than its rows. */
-export type ResponseAmplification = {
-  /** How often one value may occur, by aliases of its field. */
-  readonly factor: number;
-  /** The bytes of field names per row. */
-  readonly keyBytes: number;
-};
-
-/** An upper bound: merged fields and fields excluded by directives count too. */
-export function measureAmplification(
-  { selectionSet }: OperationDefinitionNode,
-  document: DocumentNode,
-): ResponseAmplification {
-  const meter = new AmplificationMeter(document);
-  // Only equal fields share rows: at the root, each distinct field has rows of its own.
-  return [...meter.byField(selectionSet).values()].reduce(largerAmplification, NO_AMPLIFICATION);
-}
-
-class AmplificationMeter {
-  readonly #fragments: Fragments;
-  readonly #measured = new Map<string, ResponseAmplification>();
-
-  constructor(document: DocumentNode) {
-    this.#fragments = fragmentsOf(document);
-  }
-
-  byField(
-    set: SelectionSetNode | undefined,
-    found = new Map<string, ResponseAmplification>(),
-  ): Map<string, ResponseAmplification> {
-    for (const selection of set?.selections ?? []) {
-      if (selection.kind === Kind.FIELD) {
-        const fieldKey = selection.name.value + (selection.arguments ?? []).map(print).join();
-        found.set(fieldKey, sumAmplification(found.get(fieldKey), this.#ofField(selection)));
-      } else if (selection.kind === Kind.INLINE_FRAGMENT) {
-        this.byField(selection.selectionSet, found);
-      } else {
-        const fieldKey = `...${selection.name.value}`;
-        found.set(fieldKey, sumAmplification(found.get(fieldKey), this.#ofFragment(selection.name.value)));
-      }
-    }
-    return found;
-  }
-
-  #ofField({ name, alias, selectionSet }: FieldNode): ResponseAmplification {
-    const { factor, keyBytes } = this.#ofSelections(selectionSet);
-    return { factor, keyBytes: keyBytes + (alias ?? name).value.length + PUNCTUATION_BYTES };
-  }
-
-  #ofFragment(name: string): ResponseAmplification {
-    const measured = this.#measured.get(name);
-    if (measured) return measured;
-    this.#measured.set(name, NO_AMPLIFICATION);
-    const amplification = this.#ofSelections(this.#fragments.get(name)?.selectionSet);
-    this.#measured.set(name, amplification);
-    return amplification;
-  }
-
-  #ofSelections(set: SelectionSetNode | undefined): ResponseAmplification {
-    let plain = 0;
-    let spread = 0;
-    let keyBytes = 0;
-    for (const [fieldKey, amplification] of this.byField(set)) {
-      // A fragment may select the same fields as its siblings.
-      if (fieldKey.startsWith("...")) spread += amplification.factor;
-      else plain = Math.max(plain, amplification.factor);
-      keyBytes += amplification.keyBytes;
-    }
-    return { factor: Math.max(1, plain + spread), keyBytes };
-  }
-}
-
-function sumAmplification(one: ResponseAmplification | undefined, other: ResponseAmplification): ResponseAmplification {
-  return one ? { factor: one.factor + other.factor, keyBytes: one.keyBytes + other.keyBytes } : other;
-}
-
-function largerAmplification(one: ResponseAmplification, other: ResponseAmplification): ResponseAmplification {
-  return { factor: Math.max(one.factor, other.factor), keyBytes: Math.max(one.keyBytes, other.keyBytes) };
-}
-
-/** Estimates the size of the response for these rows. */
-export function estimateResponseBytes(
-  rows: readonly (readonly (string | null)[])[],
-  { factor, keyBytes }: ResponseAmplification,
-): number {
-  let bytes = 0;
-  let count = rows.length;
-  for (const row of rows) {
-    for (const cell of row) {
-      if (cell === null) continue;
-      bytes += cell.length;
-      // Rows of nested lists are arrays within one cell.
-      if (cell.startsWith("[")) for (let at = 0; at >= 0; at = cell.indexOf("[", at + 1)) count++;
-    }
-  }
-  return bytes * factor + count * keyBytes;
 }

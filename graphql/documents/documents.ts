@@ -23,10 +23,8 @@ import type { Stepwise } from "#runtime/concurrency";
 import { OperationPlans } from "../compile/operation-plans.ts";
 import {
   type DocumentLimits,
-  measureAmplification,
   measureConditionVariables,
   measureDocument,
-  type ResponseAmplification,
   tooComplexError,
   tooDeepError,
 } from "./document-size.ts";
@@ -52,8 +50,6 @@ export type CheckedDocument = {
   readonly bytes: number;
   /** The operation of that name, or the only one. */
   operation(name: string | null): OperationDefinitionNode;
-  /** The response amplification of one of its operations. */
-  amplification(operation: OperationDefinitionNode): ResponseAmplification;
   /** The statements of one of its operations. */
   plans(operation: OperationDefinitionNode): OperationPlans;
   /** The query of a live query's subfields; null for other operations. */
@@ -126,7 +122,6 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
       isIntrospection: hasIntrospection(document),
       bytes: weight * BYTES_PER_WEIGHT,
       operation: memoizeOperations(document, schema),
-      amplification: memoizeAmplification(document),
       plans: memoizePerObject((operation) => new OperationPlans({ schema, document, operation, reserve })),
       live: memoizePerObject((operation) => toLiveDocument(received, operation.name?.value, schema)),
       restoreDigits: memoizePerObject((operation) => {
@@ -233,15 +228,6 @@ function memoizeOperations(document: DocumentNode, schema: GraphQLSchema): Check
     }
     cache.set(name, operation);
     return operation;
-  };
-}
-
-function memoizeAmplification(document: DocumentNode): CheckedDocument["amplification"] {
-  const cache = new WeakMap<OperationDefinitionNode, ResponseAmplification>();
-  return (operation) => {
-    const amplification = cache.get(operation) ?? measureAmplification(operation, document);
-    cache.set(operation, amplification);
-    return amplification;
   };
 }
 

@@ -1,7 +1,5 @@
 import type { OperationTypeNode } from "grafast/graphql";
 import { changedButResponseTooLarge, ResponseBudget } from "#postgres/database";
-import type { ResultRow } from "#postgres/statement";
-import { estimateResponseBytes, type ResponseAmplification } from "../documents/document-size.ts";
 
 /** Larger responses are built one after the other: a few milliseconds per mebibyte. */
 const SMALL_RESPONSE_BYTES = 256 * 1024;
@@ -17,7 +15,6 @@ type OperationMemoryOptions = {
   readonly commitsBeforeResponse: boolean;
   readonly maxRowBytes: number;
   readonly maxResponseBytes: number;
-  readonly amplification: () => ResponseAmplification;
   readonly waitForSlot: () => Promise<void>;
 };
 
@@ -36,6 +33,11 @@ export class OperationMemory {
     this.#response = new ResponseBudget(options.maxResponseBytes, responses);
   }
 
+  /** The number of bytes that the text of a response may have. */
+  get maxBytes(): number {
+    return Math.min(this.#options.maxRowBytes, this.#options.maxResponseBytes);
+  }
+
   /** A subscription has no end, so each of its events has a budget of its own. */
   rowBudget(): ResponseBudget {
     const { kind, maxRowBytes } = this.#options;
@@ -47,12 +49,7 @@ export class OperationMemory {
     return new ResponseBudget(this.#options.maxRowBytes, this.#sharedRows);
   }
 
-  /** Takes the memory that the response for these rows will need; throws if that is too much, and waits before a large response is built. */
-  admit(rows: readonly ResultRow[]): Promise<void> | void {
-    const { amplification } = this.#options;
-    return this.admitBytes(estimateResponseBytes(rows, amplification()));
-  }
-
+  /** Takes the memory for a response; throws if that is too much, and waits before a large response is built. */
   admitBytes(bytes: number): Promise<void> | void {
     const { kind, commitsBeforeResponse, waitForSlot } = this.#options;
     if (kind === "subscription") this.release();

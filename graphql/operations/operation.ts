@@ -101,6 +101,9 @@ export type OperationStages = {
 
 type Awaitable<T> = T | Promise<T>;
 
+/** Replaces the stages, for tests that compare them with those of another executor. */
+export type ReplaceStages = (stages: OperationStages, dependencies: OperationDependencies) => OperationStages;
+
 export type OperationDependencies = {
   readonly schemaOf: (role: string) => ServedSchema | Promise<ServedSchema>;
   /** The schema that is being built, which serves operations that the current one refuses. */
@@ -128,8 +131,6 @@ export type OperationDependencies = {
 };
 
 export type CompilationOptions = {
-  /** True if operations are compiled to one statement where that is possible. */
-  readonly isOn: boolean;
   /** Counts operations that were compiled, and the others by the reason. */
   readonly outcomes: KeyedCounter;
   readonly log: Pick<Logger, "debug">;

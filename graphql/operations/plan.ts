@@ -38,7 +38,6 @@ export function* plan(
     commitsBeforeResponse: kind === "mutation" && !isOneTransaction,
     maxRowBytes: byteLimits.operation,
     maxResponseBytes: isAnonymous ? anonymous.maxResponseBytes : byteLimits.operation,
-    amplification: () => checked.amplification(selected),
     waitForSlot: () => waitForLargeWorkSlot(callerKey(caller.claims, requestInfo.address)),
   });
   const liveDocument = checked.live(selected);

@@ -7,16 +7,15 @@ import type { CompilationOptions, PlannedOperation } from "./operation.ts";
 /** Operation → SQL text and parameters, compiled once per document and combination of variables; null when its fields run by themselves. */
 export function* query(
   compilation: CompilationOptions,
-  { checked, selected, args, requestInfo, planRefusal }: PlannedOperation,
+  { checked, selected, args, memory, requestInfo, planRefusal }: PlannedOperation,
 ): Stepwise<BoundOperation | null> {
-  if (compilation.isOn) {
-    try {
-      const bound = yield* checked.plans(selected).bind(args.variableValues ?? {}, planRefusal === null);
-      compilation.outcomes.add("compiled");
-      return bound;
-    } catch (error) {
-      noteNotCompiled(compilation, requestInfo.requestId, error);
-    }
+  try {
+    const plans = checked.plans(selected);
+    const bound = yield* plans.bind(args.variableValues ?? {}, memory.maxBytes, planRefusal === null);
+    compilation.outcomes.add("compiled");
+    return bound;
+  } catch (error) {
+    noteNotCompiled(compilation, requestInfo.requestId, error);
   }
   if (planRefusal) throw new GraphqlRefusal([planRefusal]);
   return null;

@@ -7,6 +7,7 @@ import {
   isResponseTooLarge,
   PrecedingStatementError,
   type ResponseBudget,
+  responseTooLarge,
 } from "#postgres/database";
 import type { StatementContext } from "#postgres/statement";
 import { ApiError } from "#runtime";
@@ -16,6 +17,7 @@ import type { CompiledStep } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
 import type { RootField } from "../compile/selection-reader.ts";
+import { isRefusedSize } from "../compile/spell-value.ts";
 import { type CallerDatabase, checkSuccess, type WriteRows } from "./caller-database.ts";
 import type { ResponseExtensions } from "./errors.ts";
 
@@ -112,9 +114,12 @@ export async function readStatement(
   { database, context, signal, budget, admit, writeRows }: CompiledRunOptions,
 ): Promise<string | Buffer> {
   const runOptions = { readOnly: step.readOnly, before, signal, budget, largeValues: "buffer" } as const;
-  const { rows } = await (written
+  const running = written
     ? writeRows(written, statement, { signal, budget })
-    : database.run(context, statement, runOptions));
+    : database.run(context, statement, runOptions);
+  const { rows } = await running.catch((error) => {
+    throw isRefusedSize(error) ? responseTooLarge(budget.maxBytes) : error;
+  });
   if (step.failureText) await checkSuccess(database, context, step.failureText);
   const data = rows[0]?.[0];
   // The write is done, whatever its triggers have done instead.

@@ -24,7 +24,8 @@ export async function runFields(
 ): Promise<OperationResult> {
   const { schema, document, operationName = null, variableValues } = planned.args;
   const { event } = planned;
-  const inputs = { schema, document, operationName, variables: variableValues ?? {}, event };
+  const { maxBytes } = planned.memory;
+  const inputs = { schema, document, operationName, variables: variableValues ?? {}, event, maxBytes };
   const compiled = await takeSteps(compileFields(inputs), planned);
   if (!("fields" in compiled)) return { errors: compiled };
   const { asText, stopsAtError } = optionsFor(database);

@@ -1,15 +1,9 @@
-import { execute } from "grafast";
 import type { OperationDefinitionNode } from "grafast/graphql";
-import { callerKey } from "#accounts/identity";
 import type { RowEvent } from "#plugins";
-import { waitForLargeWorkSlot } from "#runtime/concurrency";
-import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation } from "../compile/operation-plans.ts";
 import type { CallerDatabase } from "./caller-database.ts";
 import type { OperationDependencies, OperationOutcome, PlannedOperation } from "./operation.ts";
-import type { OperationMemory } from "./operation-memory.ts";
 import { runOperationTransaction } from "./operation-transaction.ts";
-import { makeWithPgClient } from "./pg-client.ts";
 import { noteNotCompiled } from "./query.ts";
 import { type CompiledRunOptions, type OperationResult, runCompiled } from "./run-compiled.ts";
 import { runFields } from "./run-fields.ts";
@@ -97,15 +91,11 @@ async function runBound(
   }
 }
 
-/** Runs the fields of an operation by themselves; Grafast runs those without a statement, such as unions. */
+/** Runs the fields of an operation by themselves. */
 export async function runUnbound(dependencies: RunDependencies, planned: PlannedOperation): Promise<OperationOutcome> {
-  if (!dependencies.compilation.isOn && planned.kind !== "subscription") return runByGrafast(dependencies, planned);
   try {
     const optionsFor = (database: CallerDatabase) => compiledRunOptions({ ...dependencies, database }, planned);
     return { kind: "result", result: await runFields(planned, dependencies.database, optionsFor) };
-  } catch (error) {
-    if (!(error instanceof NotCompiled)) throw error;
-    return runByGrafast(dependencies, planned);
   } finally {
     planned.memory.endExecution();
   }
@@ -128,41 +118,4 @@ export function compiledRunOptions(
     countSignUp,
     planRefusal,
   };
-}
-
-/** Documents that Grafast has planned. */
-const plannedDocuments = new WeakSet<object>();
-
-async function runByGrafast(
-  { database, makeWriteRows }: RunDependencies,
-  { served, args, kind, isOneTransaction, memory, requestInfo, context, isLong, countSignUp }: PlannedOperation,
-): Promise<OperationOutcome> {
-  if (isLong && !plannedDocuments.has(args.document)) {
-    await waitForLargeWorkSlot(callerKey(requestInfo.authentication.caller.claims, requestInfo.address));
-    plannedDocuments.add(args.document);
-  }
-  const { signal, asText = false } = requestInfo;
-  const withPgClient = makeWithPgClient(database, context, {
-    readOnly: kind !== "mutation",
-    refusesUnsuccessful: isOneTransaction,
-    writeRows: makeWriteRows(database, context),
-    budgetOf: () => memory.rowBudget(),
-    admit: (rows) => memory.admit(rows),
-    ...(signal && { signal }),
-  });
-  const { resolvedPreset } = served;
-  // No middleware: PostGraphile's would only set the context values that are set here.
-  const contextValue = { pgSettings: null, withPgClient, countSignUp };
-  const executionArgs = { ...args, resolvedPreset, middleware: null, contextValue };
-  return runToResult({ ...executionArgs, outputDataAsString: asText }, memory);
-}
-
-async function runToResult(args: Parameters<typeof execute>[0], memory: OperationMemory): Promise<OperationOutcome> {
-  try {
-    const result = await execute(args);
-    if (Symbol.asyncIterator in result) throw new TypeError("Results are not delivered in parts");
-    return { kind: "result", result };
-  } finally {
-    memory.endExecution();
-  }
 }

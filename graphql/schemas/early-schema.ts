@@ -1,4 +1,4 @@
-import { GraphQLError } from "grafast/graphql";
+import { GraphQLError, type GraphQLSchema } from "grafast/graphql";
 import type { Catalog } from "#catalog";
 import { memoize } from "#runtime";
 import type { DocumentLimits } from "../documents/document-size.ts";
@@ -6,9 +6,9 @@ import { type DocumentReader, makeDocumentReader, PlanBudget } from "../document
 import { GraphqlRefusal } from "../documents/graphql-refusal.ts";
 import { EarlyVisibility } from "./early-visibility.ts";
 import { privilegesByUse, type ServedSchema } from "./role-schemas.ts";
-import type { ExecutableSchema } from "./stepwise-build.ts";
 
-type EarlySchemaOptions = ExecutableSchema & {
+type EarlySchemaOptions = {
+  readonly schema: GraphQLSchema;
   readonly catalog: Catalog;
   readonly anonRole: string;
   readonly limits: DocumentLimits;
@@ -29,13 +29,12 @@ export class EarlySchema {
   }
 
   readonly schemaOf = memoize((role: string): ServedSchema => {
-    const { schema, resolvedPreset, catalog, anonRole } = this.#options;
+    const { schema, catalog, anonRole } = this.#options;
     const known = catalog.roles.has(role) ? role : anonRole;
     const visibility = new EarlyVisibility(schema, privilegesByUse(catalog, known, anonRole));
     const documents = this.#documents;
     return {
       schema,
-      resolvedPreset,
       documents: {
         *read(text) {
           const checked = yield* documents.read(text);

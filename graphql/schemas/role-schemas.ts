@@ -6,7 +6,6 @@ import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import type { DocumentLimits } from "../documents/document-size.ts";
 import { type DocumentReader, makeDocumentReader, PlanBudget } from "../documents/documents.ts";
 import { findHiddenElements, findWithheldFields, pruneSchema } from "./prune-schema.ts";
-import type { ExecutableSchema } from "./stepwise-build.ts";
 
 const routinesOf = memoizePerObject(({ schemas }: Catalog): ReadonlyMap<string, Routine> => {
   const routines = [...schemas.values()].flatMap((schema) => [...schema.routines.values()].flat());
@@ -14,9 +13,10 @@ const routinesOf = memoizePerObject(({ schemas }: Catalog): ReadonlyMap<string, 
 });
 
 /** The schema of a role, and the documents checked against it. Operations and subscriptions keep the schema that they began with. */
-export type ServedSchema = ExecutableSchema & { readonly documents: DocumentReader };
+export type ServedSchema = { readonly schema: GraphQLSchema; readonly documents: DocumentReader };
 
-export type RoleSchemasOptions = ExecutableSchema & {
+export type RoleSchemasOptions = {
+  readonly schema: GraphQLSchema;
   /** The catalog that the schema was built with. */
   readonly catalog: Catalog;
   readonly anonRole: string;
@@ -33,8 +33,6 @@ export type RoleSchemasOptions = ExecutableSchema & {
 const SIGNED_IN_ROLE = "authenticated";
 /** About 1 kB each. A database with 10,000 tables has 50,000. */
 const MAX_TYPES = 100_000;
-/** Per operation: each combination of `@skip` and `@include` variables has its own plan. */
-const MAX_PLANS = 4;
 
 /**
  * The schema pruned for each role. Roles with the same visible elements share one. Anonymous callers see what they could use after
@@ -83,7 +81,7 @@ export class RoleSchemas {
   }
 
   *#makeSchema(privileges: PrivilegesByUse): Stepwise<ServedSchema> {
-    const { schema, resolvedPreset, limits, hits, onInvalid } = this.#options;
+    const { schema, limits, hits, onInvalid } = this.#options;
     const hidden = yield* findHiddenElements(schema, privileges.hidden);
     const withheld = yield* findWithheldFields(schema, privileges.withheld);
     const ownFields = [...withheld].flatMap(([field, own]) => (own ? [field] : []));
@@ -91,12 +89,11 @@ export class RoleSchemas {
     const existing = this.#byHiddenParts.get(key);
     if (existing) return existing;
     const isWhole = hidden.size === 0 && withheld.size === 0;
-    const own = withPlanCache(isWhole ? schema : yield* pruneSchema(schema, { hidden, withheld }));
+    const own = isWhole ? schema : yield* pruneSchema(schema, { hidden, withheld });
     this.#makeRoom(Object.keys(own.getTypeMap()).length);
     const memory = this.#memory;
-    memory.onFull(() => forgetPlans(own));
     const documents = makeDocumentReader({ schema: own, limits, memory, hits, onInvalid });
-    const served = { schema: own, resolvedPreset, documents };
+    const served = { schema: own, documents };
     this.#byHiddenParts.set(key, served);
     return served;
   }
@@ -123,22 +120,6 @@ export class RoleSchemas {
     }
     this.#types += types;
   }
-}
-
-/** Grafast caches plans in the schema's extensions, under its own symbols. */
-function withPlanCache(schema: GraphQLSchema): GraphQLSchema {
-  const shared = Object.fromEntries(Object.entries(schema.extensions.grafast ?? {}));
-  schema.extensions = {
-    ...schema.extensions,
-    grafast: { ...shared, operationOperationPlansCacheMaxLength: MAX_PLANS },
-  };
-  return schema;
-}
-
-/** Grafast limits its plans by number only: 500 large ones would be gigabytes. */
-function forgetPlans({ extensions }: GraphQLSchema): void {
-  const kept = extensions.grafast as Record<symbol, unknown>;
-  for (const symbol of Object.getOwnPropertySymbols(kept)) delete kept[symbol];
 }
 
 /** The schema with the elements that at least one of the roles may use. */

@@ -213,13 +213,13 @@ export class SchemaKeeper {
     // The catalog before the build: the database may change meanwhile, and a newer catalog would claim that the schema has followed it.
     const builtWith = catalog();
     const built = await buildServableSchema(preset(), signal, this.#knownFaults, (unfinished) => {
-      this.#early = unfinished && new EarlySchema({ ...unfinished, catalog: builtWith, anonRole, limits });
+      this.#early = unfinished && new EarlySchema({ schema: unfinished, catalog: builtWith, anonRole, limits });
       if (unfinished) this.#admitWaiting();
       if (this.#isBuildOutdated) this.#giveUpOutdatedBuild();
     });
-    const { schema, resolvedPreset, omitted } = built;
+    const { schema, omitted } = built;
     this.#logOmitted(omitted);
-    const made = { schema, resolvedPreset, catalog: builtWith };
+    const made = { schema, catalog: builtWith };
     const schemas = new RoleSchemas({ ...made, anonRole, limits, hits, onInvalid });
     // Built ahead, so that first operations do not wait for them.
     for (const role of [anonRole, ...(this.#served?.firstRoles(MAX_PREPARED_ROLES) ?? [])])

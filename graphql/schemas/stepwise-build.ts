@@ -36,12 +36,8 @@ const inflectedWords = Object.fromEntries(PURE_INFLECTORS.map((name) => [name, n
 
 type YieldToLoop = () => Promise<void>;
 
-export type ExecutableSchema = {
+export type BuiltSchema = {
   readonly schema: GraphQLSchema;
-  readonly resolvedPreset: GraphileConfig.ResolvedPreset;
-};
-
-export type BuiltSchema = ExecutableSchema & {
   /** Objects that callers may use and the schema omits. */
   readonly omitted: readonly OmittedObject[];
   /** Computed on demand. */
@@ -49,7 +45,7 @@ export type BuiltSchema = ExecutableSchema & {
 };
 
 /** Called with the schema before its types are made: each type is made when it is looked up. Called with null if the build fails. */
-export type OnUnfinished = (unfinished: ExecutableSchema | null) => void;
+export type OnUnfinished = (unfinished: GraphQLSchema | null) => void;
 
 /** The time that a build runs before it yields to requests. */
 const STEP_MS = 10;
@@ -95,7 +91,7 @@ async function attemptStepwiseBuild(
   await runSteps(makeRowTypes(build), yieldToLoop);
   const roots = ROOT_TYPES.map((root) => build.getTypeByName(build.inflection.builtin(root)) as GraphQLObjectType);
   const [query, mutation] = roots;
-  onUnfinished({ schema: new UnfinishedSchema(build, { query, mutation }), resolvedPreset });
+  onUnfinished(new UnfinishedSchema(build, { query, mutation }));
   await yieldToLoop();
   const types = await runSteps(makeTypes(roots, deferred), yieldToLoop);
   if (!types) return null;
@@ -104,7 +100,7 @@ async function attemptStepwiseBuild(
   for (const introspection of introspections) await clearIntrospection(introspection, yieldToLoop);
   const { omittedTables = [], omittedFunctions = [] } = input;
   const omitted = [...omittedTables, ...omittedFunctions, ...findFunctionsWithoutField(build, schema)];
-  return { schema, resolvedPreset, omitted, tableNames: () => listGraphqlTableNames(build, schema) };
+  return { schema, omitted, tableNames: () => listGraphqlTableNames(build, schema) };
 }
 
 /** Yields to the event loop when a time slice is over. */

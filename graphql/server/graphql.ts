@@ -27,10 +27,16 @@ import { makeIntrospectionAccess } from "../documents/introspection-access.ts";
 import { type ExplainError, makeErrorExplainer } from "../operations/errors.ts";
 import { makeLeaseQueries } from "../operations/event-lease.ts";
 import { makeReadIssuedNumbers, RowEventHub } from "../operations/events.ts";
-import type { OperationRequestInfo, OperationStages, PreparedOperation } from "../operations/operation.ts";
+import type {
+  OperationDependencies,
+  OperationRequestInfo,
+  OperationStages,
+  PreparedOperation,
+  ReplaceStages,
+} from "../operations/operation.ts";
 import { makeOperationStages } from "../operations/operation-stages.ts";
-import { makePgService } from "../operations/pg-client.ts";
 import { makeRowsWriter } from "../operations/rows-writer.ts";
+import { makePgService } from "../schemas/pg-service.ts";
 import { privilegesOf } from "../schemas/role-schemas.ts";
 import { SchemaKeeper } from "../schemas/schema-keeper.ts";
 import { makeExplorer, sampleQuery, sampleTablesQuery } from "./explorer.ts";
@@ -59,6 +65,7 @@ export type GraphqlDependencies = {
   readonly tracing?: Tracing | null;
   readonly memory: SocketMemory;
   readonly supervisor?: Supervisor;
+  readonly replaceStages?: ReplaceStages | undefined;
 };
 
 /** The loaded interface. */
@@ -241,10 +248,39 @@ function makeExecution(
     tracing = null,
     live,
     log,
+    replaceStages = (stages) => stages,
   }: GraphqlDependencies,
   { keeper, events, counts }: { keeper: SchemaKeeper; events: RowEventHub; counts: ServiceCounters },
 ): { readonly explain: ExplainError; readonly stages: OperationStages } {
   const introspection = makeIntrospectionAccess(config);
+  const dependencies: OperationDependencies = {
+    schemaOf: (role) => keeper.current(role),
+    upcomingSchemaOf: (role) => keeper.upcoming(role),
+    whenUpcoming: () => keeper.whenUpcoming(),
+    whenBuilt: () => keeper.whenBuilt(),
+    introspection,
+    database,
+    catalog: () => catalog.current(),
+    live,
+    events,
+    makeWriteRows: makeRowsWriter(() => catalog.current()),
+    contextOf: makeOperationContexts(config, () => catalog.current()),
+    // Rows take about ten times their length when they are objects.
+    byteLimits: {
+      operation: Math.ceil(config.maxAnswerBytes / 4),
+      together: Math.ceil(config.answerMemory / 8),
+      answers: Math.ceil(config.answerMemory / 4),
+    },
+    anonymous: {
+      role: config.anonRole,
+      maxPlannedFields: config.graphqlMaxAnonymousPlanned,
+      maxResponseBytes: Math.ceil(config.maxAnswerBytes / 8),
+    },
+    limitCreatedUsers,
+    tracing,
+    recorder: counts.recorder,
+    compilation: { outcomes: counts.operationOutcomes, log },
+  };
   return {
     explain: makeErrorExplainer({
       catalog: () => catalog.current(),
@@ -254,34 +290,7 @@ function makeExecution(
       log,
       errors: counts.errors,
     }),
-    stages: makeOperationStages({
-      schemaOf: (role) => keeper.current(role),
-      upcomingSchemaOf: (role) => keeper.upcoming(role),
-      whenUpcoming: () => keeper.whenUpcoming(),
-      whenBuilt: () => keeper.whenBuilt(),
-      introspection,
-      database,
-      catalog: () => catalog.current(),
-      live,
-      events,
-      makeWriteRows: makeRowsWriter(() => catalog.current()),
-      contextOf: makeOperationContexts(config, () => catalog.current()),
-      // Rows take about ten times their length when they are objects.
-      byteLimits: {
-        operation: Math.ceil(config.maxAnswerBytes / 4),
-        together: Math.ceil(config.answerMemory / 8),
-        answers: Math.ceil(config.answerMemory / 4),
-      },
-      anonymous: {
-        role: config.anonRole,
-        maxPlannedFields: config.graphqlMaxAnonymousPlanned,
-        maxResponseBytes: Math.ceil(config.maxAnswerBytes / 8),
-      },
-      limitCreatedUsers,
-      tracing,
-      recorder: counts.recorder,
-      compilation: { isOn: config.graphqlCompile === "on", outcomes: counts.operationOutcomes, log },
-    }),
+    stages: replaceStages(makeOperationStages(dependencies), dependencies),
   };
 }
 

@@ -46,6 +46,9 @@ export async function explainQuery(
   return { tables: tablesOf(statement, catalog), parts: [...compareData("", [seen], [all], false)], plan };
 }
 
+/** The caller of `why` has no limit. */
+const MAX_BYTES = 2 ** 31 - 1;
+
 function compileQuery(text: string, schema: GraphQLSchema): Statement {
   const document = parseDocument(text, schema);
   const operation = getOperationAST(document);
@@ -53,7 +56,7 @@ function compileQuery(text: string, schema: GraphQLSchema): Statement {
     throw new UsageError("Only queries are supported, no mutations or subscriptions.");
   try {
     const plans = new OperationPlans({ schema, document, operation, reserve: () => {} });
-    return runToCompletion(plans.bind({}, true)).steps[0]!.statement;
+    return runToCompletion(plans.bind({}, MAX_BYTES, true)).steps[0]!.statement;
   } catch (error) {
     if (!(error instanceof NotCompiled)) throw error;
     throw new UsageError(`The query does not run as one statement: ${error.message}`);

@@ -1,5 +1,6 @@
 import type { HashParameters } from "#accounts";
 import type { PostgresUrls } from "#cluster";
+import type { ReplaceStages } from "#graphql";
 import type { ServiceOperations } from "#http/admin";
 import type { SharedActivity } from "#http/observability";
 import type { DrainMode, WorkersState } from "#http/serving";
@@ -31,6 +32,8 @@ export type ServiceOptions = CoreOptions & {
   readonly schemaWaitMs?: number;
   /** Called when the first request loads GraphQL. */
   readonly onGraphqlLoad?: () => void;
+  /** Replaces how operations of GraphQL run, which tests compare. */
+  readonly graphqlStages?: ReplaceStages;
   /** The cost of the hashes of passwords, which tests lower. */
   readonly passwordHash?: HashParameters;
   /** Adds the features that the protocol tests call to the MCP server. */

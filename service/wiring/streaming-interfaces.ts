@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { type GraphqlInterface, openGraphql } from "#graphql";
+import { type GraphqlInterface, openGraphql, type ReplaceStages } from "#graphql";
 import { makeCsrfProtection } from "#http";
 import type { ServiceCounters } from "#http/observability";
 import type { makeClientConnectionReader, RateLimits } from "#http/serving";
@@ -24,14 +24,18 @@ type StreamingState = {
   readonly readConnection: ReturnType<typeof makeClientConnectionReader>;
 };
 
-type StreamingOptions = { readonly schemaWaitMs?: number; readonly onGraphqlLoad?: () => void };
+type StreamingOptions = {
+  readonly schemaWaitMs?: number;
+  readonly onGraphqlLoad?: () => void;
+  readonly graphqlStages?: ReplaceStages;
+};
 
 /** Opens GraphQL and Realtime, and the replication stream that row changes come from. */
 export async function openStreamingInterfaces(
   { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
   state: StreamingState,
   { limitCreatedUsers }: RateLimits,
-  { schemaWaitMs, onGraphqlLoad: onLoad }: StreamingOptions,
+  { schemaWaitMs, onGraphqlLoad: onLoad, graphqlStages: replaceStages }: StreamingOptions,
   opened: AsyncDisposableStack,
 ): Promise<StreamingInterfaces> {
   const authenticator = () => state.identification.authenticator;
@@ -61,7 +65,7 @@ export async function openStreamingInterfaces(
     log,
     counts: state.counts,
     tracing,
-    ...{ schemaWaitMs, onLoad },
+    ...{ schemaWaitMs, onLoad, replaceStages },
     memory,
     supervisor,
   });

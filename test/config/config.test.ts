@@ -317,9 +317,10 @@ describe("readConfig", () => {
   });
 
   test("a removed setting is reported as removed", () => {
-    expect(readConfig({ CACHE: "true", CACHE_MB: "64" }).warnings).toEqual([
+    expect(readConfig({ CACHE: "true", CACHE_MB: "64", GRAPHQL_COMPILE: "off" }).warnings).toEqual([
       "CACHE was removed: results are not cached",
       "CACHE_MB was removed: results are not cached",
+      "GRAPHQL_COMPILE was removed: operations run by SQL statements only",
     ]);
   });
 

@@ -23,7 +23,6 @@ const TABLE_AREAS = "embeds filters inserts updates upserts deletes pages select
 /** One service serves all areas of tables. */
 const SERVICES = [
   { database: "content", settings: {}, areas: ["graphql"] },
-  { database: "content", settings: { GRAPHQL_COMPILE: "off" }, areas: ["graphql"] },
   { database: "content", settings: {}, areas: ["conventional"] },
   { database: "tables", settings: {}, areas: TABLE_AREAS.map((name) => `table-${name}`) },
 ] as const;

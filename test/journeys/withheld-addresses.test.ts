@@ -13,7 +13,6 @@ const HIDDEN = "other@example.org";
 const database = useDatabase();
 const owner = useClient(database.ownerUrl);
 const service = useService({ database, settings: { USERS_ACCESS: "owner", PGRST_DB_AGGREGATES_ENABLED: "true" } });
-const uncompiled = useService({ database, settings: { USERS_ACCESS: "owner", GRAPHQL_COMPILE: "off" } });
 beforeAll(async () => {
   const add = async (name: string) =>
     (await owner.query("insert into public.users (name, email) values ($1, $1 || '@example.org') returning id", [name]))
@@ -37,8 +36,8 @@ const claimsOf = (caller: CallerName) => {
   return claims[caller];
 };
 
-const ask = async (caller: CallerName, path: string, init: RequestInit = {}, url = service.url) => {
-  const response = await fetch(url + path, {
+const ask = async (caller: CallerName, path: string, init: RequestInit = {}) => {
+  const response = await fetch(service.url + path, {
     ...init,
     headers: {
       apikey: anonKey,
@@ -49,8 +48,8 @@ const ask = async (caller: CallerName, path: string, init: RequestInit = {}, url
   });
   return { status: response.status, text: await response.text() };
 };
-const graphql = (caller: CallerName, query: string, url = service.url) =>
-  ask(caller, "/graphql", { method: "POST", body: JSON.stringify({ query }) }, url);
+const graphql = (caller: CallerName, query: string) =>
+  ask(caller, "/graphql", { method: "POST", body: JSON.stringify({ query }) });
 
 /** Requests whose response has the addresses of both users, if the caller reads them. */
 const READS: Readonly<Record<string, (caller: CallerName) => Promise<{ status: number; text: string }>>> = {
@@ -68,8 +67,6 @@ const READS: Readonly<Record<string, (caller: CallerName) => Promise<{ status: n
   "resource of a version": (caller) => ask(caller, "/api/v1/users"),
   "GraphQL list": (caller) => graphql(caller, "{ users { id email } }"),
   "GraphQL relation": (caller) => graphql(caller, "{ users { articles { author { email } } } }"),
-  "GraphQL without compilation": (caller) =>
-    graphql(caller, "{ users { articles { author { email } } } }", uncompiled.url),
 };
 
 /** Requests whose response has the address of the caller only. */
@@ -83,8 +80,6 @@ const OWN: Readonly<Record<string, (caller: CallerName) => Promise<{ status: num
   "own row by its address": (caller) => ask(caller, `/users/${ids.me}`),
   "function of the own row": (caller) => ask(caller, "/rest/v1/rpc/me", { method: "POST", body: "{}" }),
   "GraphQL, the own row": (caller) => graphql(caller, `{ me { id email } user(id: ${ids.me}) { email } }`),
-  "GraphQL, the own row without compilation": (caller) =>
-    graphql(caller, `{ me { id email } user(id: ${ids.me}) { email } }`, uncompiled.url),
 };
 
 describe.each(Object.entries(READS))("addresses read by %s", (_, read) => {
@@ -125,10 +120,8 @@ test("no filter or order of GraphQL and of the resources shows the address of an
     "(first: 1, orderBy: EMAIL_DESC)",
   ];
   for (const argument of arguments_) {
-    for (const url of [service.url, uncompiled.url]) {
-      const { text } = await graphql("user", `{ users${argument} { id } }`, url);
-      expect([argument, text]).toEqual([argument, expect.not.stringContaining('"data":{"users":[{')]);
-    }
+    const { text } = await graphql("user", `{ users${argument} { id } }`);
+    expect([argument, text]).toEqual([argument, expect.not.stringContaining('"data":{"users":[{')]);
   }
   for (const path of ["/users", "/api/v1/users"]) {
     const { text } = await ask("user", `${path}?email=${encodeURIComponent(HIDDEN)}`);

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
+import { BY_GRAFAST } from "../graphql/grafast/grafast-stages.ts";
 import { serveGraphQL } from "../graphql.ts";
 
 const TABLES = `
@@ -71,7 +72,7 @@ const SELECTION = NAMES.map((name) => `${name} ${VALUES[name]![2] ?? ""}`).join(
 const INPUT = Object.fromEntries(NAMES.map((name) => [name, VALUES[name]![1]]));
 
 const compiled = useFixture(() => serveGraphQL({ before: TABLES }));
-const planned = useFixture(() => serveGraphQL({ database: compiled.database, settings: { GRAPHQL_COMPILE: "off" } }));
+const planned = useFixture(() => serveGraphQL({ database: compiled.database, options: BY_GRAFAST }));
 beforeAll(async () => {
   await compiled.ask("mutation ($input: CreateBoardInput!) { createBoard(input: $input) { id } }", {
     variables: { input: INPUT },

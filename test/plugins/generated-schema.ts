@@ -4,11 +4,11 @@ import { type GraphQLSchema, getOperationAST, parse, validate } from "grafast/gr
 import { makeSchema } from "graphile-build";
 import type pg from "pg";
 import { afterAll, beforeAll } from "vitest";
-import { makeWithPgClient } from "../../graphql/operations/pg-client.ts";
 import { errorCodeOf, toHttpError } from "../../http/http-error.ts";
 import type { StatementContext } from "../../postgres/database/statement.ts";
 import type { TestDatabase } from "../database.ts";
 import type { Caller } from "../db/callers.ts";
+import { makeWithPgClient } from "../graphql/grafast/pg-client.ts";
 import { openPreset, type PresetOptions } from "./open-preset.ts";
 
 /** A fault as a client is told it. */

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { makePgService } from "../../graphql/operations/pg-client.ts";
+import { makePgService } from "../../graphql/schemas/pg-service.ts";
 import { makePreset } from "../../plugins/preset.ts";
 import { type Database, openDatabase } from "../../postgres/database/database.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";

@@ -1,11 +1,13 @@
 import type pg from "pg";
 import { describe, expect, test } from "vitest";
+import type { ServiceOptions } from "../../../service/wiring/running-service.ts";
 import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase } from "../../database.ts";
 import { connect, SEED } from "../../db/callers.ts";
 import { tokenFor } from "../../graphql.ts";
 import { slowPropertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
+import { BY_GRAFAST } from "../grafast/grafast-stages.ts";
 import { compareMutations, operationOutcomes } from "./oracle.ts";
 import { CALLERS_OF_TABLES, stateOf, TABLES } from "./written-tables.ts";
 
@@ -31,18 +33,18 @@ describe("mutations have the same answers and effects, compiled and not", () => 
     ["tables with inputs of related rows", "empty", WITH_RELATED_ROWS, CALLERS_OF_TABLES, 600, 0.4],
   ] as const)("over %s", async (_title, template, sql, callers, runs, share) => {
     await using opened = new AsyncDisposableStack();
-    const open = async (compile: "on" | "off"): Promise<ServedDatabase> => {
+    const open = async (options?: Partial<ServiceOptions>): Promise<ServedDatabase> => {
       const database = await cloneDatabase(template);
       opened.defer(() => database.drop());
       const owner = await connect(database.ownerUrl);
       opened.defer(() => owner.end());
       await owner.query(sql);
-      const service = await serve(database, { ADMIN_PORT: "0", GRAPHQL_COMPILE: compile });
+      const service = await serve(database, { ADMIN_PORT: "0" }, options);
       opened.defer(() => service.stop());
       return { owner, service };
     };
-    const compiling = await open("on");
-    const plain = await open("off");
+    const compiling = await open();
+    const plain = await open(BY_GRAFAST);
     const owners = [compiling.owner, plain.owner];
     const services = { compiling: compiling.service, plain: plain.service };
     let next = 1_000;

@@ -7,6 +7,7 @@ import { isJsonObject, parseJsonExactly } from "../../../runtime/json/json-value
 import type { Service } from "../../../service/wiring/service.ts";
 import type { TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
+import { BY_GRAFAST } from "../grafast/grafast-stages.ts";
 import { withDecidedDifferences } from "./decided-differences.ts";
 import { type GeneratedOperation, type KnownCursor, mutationsOf, operationsOf, type ValuePool } from "./operations.ts";
 
@@ -25,7 +26,7 @@ export const POOL: ValuePool = {
   UUID: ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"],
 };
 
-/** One service that compiles and one that does not, on one database. */
+/** One service that compiles, and one whose operations Grafast runs, on one database. */
 export type ServicePair = AsyncDisposable & {
   readonly compiling: Service;
   readonly plain: Service;
@@ -43,8 +44,8 @@ export async function servePair(database: TestDatabase, settings: NodeJS.Process
     GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS: "100000",
     ...settings,
   };
-  const compiling = await serve(database, { GRAPHQL_COMPILE: "on", ...limits });
-  const plain = await serve(database, { GRAPHQL_COMPILE: "off", ...limits });
+  const compiling = await serve(database, limits);
+  const plain = await serve(database, limits, BY_GRAFAST);
   return {
     compiling,
     plain,

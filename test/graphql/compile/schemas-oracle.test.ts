@@ -9,6 +9,7 @@ import { atMost, propertyRuns, slowPropertyRuns } from "../../property-runs.ts";
 import { PUBLIC_SCHEMAS } from "../../schemas/public-schemas.ts";
 import { serveSchema } from "../../schemas/served.ts";
 import { serve } from "../../serve.ts";
+import { BY_GRAFAST } from "../grafast/grafast-stages.ts";
 import {
   answerOf,
   type Comparison,
@@ -238,9 +239,9 @@ describe("answers are the same compiled and not", () => {
     await using opened = new AsyncDisposableStack();
     const served = await serveSchema(PUBLIC_SCHEMAS[name]);
     opened.defer(() => served.close());
-    const settings = { ADMIN_PORT: "0", GRAPHQL_COMPILE: "off", PGRST_DB_SCHEMAS: served.schema.name };
+    const settings = { ADMIN_PORT: "0", PGRST_DB_SCHEMAS: served.schema.name };
     const limits = { GRAPHQL_MAX_COMPLEXITY: "1000000", GRAPHQL_MAX_TOKENS: "1000000", GRAPHQL_MAX_ALIASES: "100000" };
-    const plain = await serve(served.database, { ...settings, ...limits });
+    const plain = await serve(served.database, { ...settings, ...limits }, BY_GRAFAST);
     opened.defer(() => plain.stop());
     const services = { compiling: served.service, plain };
     const token = tokenFor("1", { role: served.schema.role });

@@ -14,12 +14,14 @@ import type pg from "pg";
 import { describe, expect, test } from "vitest";
 import { OperationValues } from "../../../graphql/compile/operation-values.ts";
 import { oneFieldEach, SelectionReader, withFields } from "../../../graphql/compile/selection-reader.ts";
+import type { ServiceOptions } from "../../../service/wiring/running-service.ts";
 import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
 import { slowPropertyRuns } from "../../property-runs.ts";
 import { keepRows } from "../../restore-rows.ts";
 import { serve } from "../../serve.ts";
+import { BY_GRAFAST } from "../grafast/grafast-stages.ts";
 import { type GeneratedOperation, mutationsOf } from "./operations.ts";
 import { type Answer, answerOf, POOL, schemaFor, withoutChosenRows } from "./oracle.ts";
 import { CALLERS_OF_TABLES, stateOf, TABLES } from "./written-tables.ts";
@@ -126,20 +128,20 @@ function joined(answers: readonly Answer[]): string {
 describe("a generated mutation with @transaction", () => {
   test("leaves and answers what its fields do as operations of their own, or changes nothing", async () => {
     await using opened = new AsyncDisposableStack();
-    const open = async (compile: "on" | "off"): Promise<ServedDatabase> => {
+    const open = async (options?: Partial<ServiceOptions>): Promise<ServedDatabase> => {
       const database = await cloneDatabase("empty");
       opened.defer(() => database.drop());
       const owner = await connect(database.ownerUrl);
       opened.defer(() => owner.end());
       await owner.query(TABLES);
       await owner.query(TELL_DEFERRED);
-      const service = await serve(database, { ADMIN_PORT: "0", GRAPHQL_COMPILE: compile });
+      const service = await serve(database, { ADMIN_PORT: "0" }, options);
       opened.defer(() => service.stop());
       return { owner, service };
     };
-    const compiling = await open("on");
-    const plain = await open("off");
-    const separate = await open("on");
+    const compiling = await open();
+    const plain = await open(BY_GRAFAST);
+    const separate = await open();
     const counts = { committed: 0, rolledBack: 0, failedLater: 0 };
 
     for (const [, token] of CALLERS_OF_TABLES) {

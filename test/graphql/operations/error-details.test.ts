@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { useFixture } from "../../fixture.ts";
 import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
+import { BY_GRAFAST } from "../grafast/grafast-stages.ts";
 
 const TABLES = `
   create extension if not exists btree_gist;
@@ -49,9 +50,7 @@ const TABLES = `
 
 const settings = { REST_REQUIRE_APIKEY: "false" };
 const graphql = useFixture(() => serveGraphQL({ before: TABLES, settings }));
-const grafast = useFixture(() =>
-  serveGraphQL({ database: graphql.database, settings: { ...settings, GRAPHQL_COMPILE: "off" } }),
-);
+const grafast = useFixture(() => serveGraphQL({ database: graphql.database, settings, options: BY_GRAFAST }));
 const minimal = useFixture(() =>
   serveGraphQL({ database: graphql.database, settings: { ...settings, PGRST_CLIENT_ERROR_VERBOSITY: "minimal" } }),
 );

@@ -51,9 +51,6 @@ const settings = {
   MAX_ANSWER_BYTES: "262144",
 };
 const compiling = useFixture(() => serveGraphQL({ settings, before: TABLES }));
-const plain = useFixture(() =>
-  serveGraphQL({ database: compiling.database, settings: { ...settings, GRAPHQL_COMPILE: "off" } }),
-);
 beforeEach(() => compiling.sql("truncate public.accounts, public.runs"));
 
 const token = tokenFor(1);
@@ -65,11 +62,8 @@ const codesOf = (errors: readonly { extensions: { code: string } }[]) =>
   errors.map(({ extensions }) => extensions.code);
 const rolledBack = (message: string) => ({ message, extensions: { code: "TRANSACTION_ROLLED_BACK" } });
 
-describe.each([
-  ["that is compiled", () => compiling],
-  ["that Grafast runs", () => plain],
-])("a mutation with @transaction %s", (_, service) => {
-  const ask = (query: string, variables = {}) => service().ask(query, { variables, token });
+describe("a mutation with @transaction", () => {
+  const ask = (query: string, variables = {}) => compiling.ask(query, { variables, token });
 
   test("commits its fields in one transaction, in order, each of which sees those before it", async () => {
     const { data, errors } = await ask(
@@ -288,7 +282,7 @@ describe.each([
   });
 
   test("may be a registered operation", async () => {
-    const response = await fetch(service().url, {
+    const response = await fetch(compiling.url, {
       method: "POST",
       headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
       body: JSON.stringify({ documentId: "both", variables: { name: "Other" } }),
@@ -300,7 +294,7 @@ describe.each([
 
   test("may be sent over a WebSocket", async () => {
     const client = createClient({
-      url: service().socketUrl,
+      url: compiling.socketUrl,
       webSocketImpl: WebSocket,
       retryAttempts: 0,
       connectionParams: { Authorization: `Bearer ${token}` },

@@ -10,6 +10,7 @@ import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 import { operationOutcomes } from "../compile/oracle.ts";
+import { BY_GRAFAST } from "../grafast/grafast-stages.ts";
 
 const ROWS = `
   create table public.things (id int primary key, name text not null, extra text, wide text);
@@ -55,7 +56,7 @@ const SETTINGS = {
 
 const database = useDatabase({ template: "empty" });
 const compiling = useFixture(() => serveGraphQL({ database, settings: SETTINGS, before: ROWS }));
-const plain = useFixture(() => serveGraphQL({ database, settings: { ...SETTINGS, GRAPHQL_COMPILE: "off" } }));
+const plain = useFixture(() => serveGraphQL({ database, settings: SETTINGS, options: BY_GRAFAST }));
 
 /** Returns the number of operations that ran each way during the work. */
 async function waysOf(work: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {

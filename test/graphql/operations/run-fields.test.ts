@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../database.ts";
 import { useFixture } from "../../fixture.ts";
 import { serveGraphQL } from "../../graphql.ts";
+import { BY_GRAFAST } from "../grafast/grafast-stages.ts";
 
 const ROWS = `
   create table public.shops (id int primary key, name text not null);
@@ -41,7 +42,7 @@ const SETTINGS = { ADMIN_PORT: "0", GRAPHQL_STATEMENT_TIMEOUT_SECONDS: "1", MAX_
 
 const database = useDatabase({ template: "empty" });
 const compiling = useFixture(() => serveGraphQL({ database, settings: SETTINGS, before: ROWS }));
-const plain = useFixture(() => serveGraphQL({ database, settings: { ...SETTINGS, GRAPHQL_COMPILE: "off" } }));
+const plain = useFixture(() => serveGraphQL({ database, settings: SETTINGS, options: BY_GRAFAST }));
 
 /** The answer, which Grafast gives too. */
 async function sameAnswer(query: string, variables?: Readonly<Record<string, unknown>>) {

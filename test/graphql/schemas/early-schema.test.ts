@@ -17,7 +17,7 @@ import { expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { EarlySchema } from "../../../graphql/schemas/early-schema.ts";
 import { RoleSchemas } from "../../../graphql/schemas/role-schemas.ts";
-import { buildSchemaInSteps, type ExecutableSchema } from "../../../graphql/schemas/stepwise-build.ts";
+import { buildSchemaInSteps } from "../../../graphql/schemas/stepwise-build.ts";
 import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { useFixture } from "../../fixture.ts";
 import { openPreset } from "../../plugins/open-preset.ts";
@@ -86,7 +86,7 @@ test("operations on a schema that is being built are accepted as on the schema o
 
       const early: [role: string, document: string, isAccepted: boolean][] = [];
       const built = await buildSchemaInSteps(preset, new AbortController().signal, (unfinished) => {
-        const { schemaOf } = new EarlySchema({ ...(unfinished as ExecutableSchema), ...shared });
+        const { schemaOf } = new EarlySchema({ schema: unfinished!, ...shared });
         // Some only, so that the build makes the rest.
         for (const role of ROLES)
           for (const [index, document] of documents.entries())
@@ -124,7 +124,7 @@ test("variables may have no fields that the role does not see", async () => {
   });
   const given: boolean[] = [];
   await buildSchemaInSteps(preset, new AbortController().signal, (unfinished) => {
-    const early = new EarlySchema({ ...(unfinished as ExecutableSchema), catalog, anonRole: "anon", limits: LIMITS });
+    const early = new EarlySchema({ schema: unfinished!, catalog, anonRole: "anon", limits: LIMITS });
     const { documents } = early.schemaOf("authenticated");
     const checked = runToCompletion(
       documents.read("mutation ($input: CreateShopInput!) { createShop(input: $input) { id } }"),

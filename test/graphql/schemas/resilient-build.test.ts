@@ -53,6 +53,25 @@ describe("the schema", () => {
       `comment on table public.b is e'@name bee\n@order nothing\nThe table.'`,
       ['"@order nothing" in the comment on table public.b'],
     ],
+    [
+      "a reference to several rows",
+      `create table public.c (id int primary key, b_id int references public.b); comment on table public.b is '@ref others via:(id)->c(b_id)'`,
+      ['"@ref others via:(id)->c(b_id)" in the comment on table public.b'],
+    ],
+    [
+      "a reference by several paths",
+      `create table public.c (id int primary key, b_id int references public.b, other_id int references public.b);
+      comment on table public.c is e'@ref any via:(b_id)->b(id) singular\\n@refVia any via:(other_id)->b(id)'`,
+      ['"@refVia any via:(other_id)->b(id)" in the comment on table public.c'],
+    ],
+    [
+      "a union of tables",
+      `create type public.shared as (id int); comment on type public.shared is '@interface mode:union'; comment on table public.b is '@implements Shared'`,
+      [
+        '"@interface mode:union" in the comment on type public.shared',
+        '"@implements Shared" in the comment on table public.b',
+      ],
+    ],
   ])("is built without %s, and with everything else", async (_, sql, objects) => {
     const { schema, omitted: leftOut } = await build(
       `${sql}; create function public.fine() returns int language sql as 'select 1'`,

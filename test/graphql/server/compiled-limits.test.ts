@@ -25,7 +25,7 @@ const SCHEMA = `
     as 'update public.notes set body = $2 where notes.id = $1 returning *'`;
 
 const CLIENT = 3;
-const REQUEST = "limits-of-both-ways";
+const REQUEST = "limits-of-operations";
 
 const root = useFolder("compiled-limits-", 0o755);
 const pair = useFixture(() => startPair(root));
@@ -41,14 +41,13 @@ const onStandby = (text: string) => withClient(pair.standby("postgres", "postgre
 type Line = Readonly<Record<string, unknown>>;
 
 /** Opens a service that reads from the replica, with its log. */
-async function open(compile: "on" | "off", settings: NodeJS.ProcessEnv = {}) {
+async function open(settings: NodeJS.ProcessEnv = {}) {
   const lines: Line[] = [];
   const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const login = pair.primary("authenticator", "postgres");
   const urls = { url: login, ownerUrl: pair.primary("postgres", "postgres") };
   const own = {
     ADMIN_PORT: "0",
-    GRAPHQL_COMPILE: compile,
     READ_DATABASE_URLS: pair.standby("authenticator", "postgres"),
     ...settings,
   };
@@ -83,20 +82,14 @@ const isServedByReplica = async (service: Service, token?: string) =>
   (await ask(service, "{ note(id: 1) { servedBy } }", token === undefined ? {} : { token })).data.note.servedBy ===
   "replica";
 
-const WAYS = [
-  ["compiled", "on"],
-  ["run by Grafast", "off"],
-] as const;
-
-async function expectWay(service: Service, compile: "on" | "off") {
-  const { compiled = 0, refused = 0, off = 0 } = await operationOutcomes(service);
-  expect({ isCompiled: compiled > 0, refused }).toEqual({ isCompiled: compile === "on", refused: 0 });
-  expect(off).toBe(0);
+async function expectCompiled(service: Service) {
+  const { compiled = 0, refused = 0 } = await operationOutcomes(service);
+  expect({ isCompiled: compiled > 0, refused }).toEqual({ isCompiled: true, refused: 0 });
 }
 
-describe.each(WAYS)("operations that are %s", (_title, compile) => {
+describe("operations that are compiled", () => {
   test("read from a replica, and write to the primary", async () => {
-    await using opened = await open(compile);
+    await using opened = await open();
     const { service } = opened;
     await until(() => isServedByReplica(service));
     const page = await ask(service, "{ notes(first: 2) { totalCount edges { node { servedBy } } } }");
@@ -108,11 +101,11 @@ describe.each(WAYS)("operations that are %s", (_title, compile) => {
     expect(updated.data).toEqual({ changeNote: { body: "secret change", servedBy: "primary" } });
     const generated = await ask(service, 'mutation { updateNote(id: 1, input: { body: "secret update" }) { body } }');
     expect(generated.data).toEqual({ updateNote: { body: "secret update" } });
-    await expectWay(service, compile);
+    await expectCompiled(service);
   });
 
   test("see the writes of their caller, and those of a position that another caller sends", async () => {
-    await using opened = await open(compile);
+    await using opened = await open();
     const { service } = opened;
     const [ada, bob] = [tokenFor("ada"), tokenFor("bob")];
     for (const token of [ada, bob]) await until(() => isServedByReplica(service, token));
@@ -123,8 +116,8 @@ describe.each(WAYS)("operations that are %s", (_title, compile) => {
       const before = (await ask(service, read, { token: bob })).data.note;
       expect(before.servedBy).toBe("replica");
       for (const [body, mutation] of [
-        [`called ${compile}`, `mutation { changeNote(id: 2, input: { body: "called ${compile}" }) { id } }`],
-        [`written ${compile}`, `mutation { updateNote(id: 2, input: { body: "written ${compile}" }) { id } }`],
+        ["called", 'mutation { changeNote(id: 2, input: { body: "called" }) { id } }'],
+        ["written", 'mutation { updateNote(id: 2, input: { body: "written" }) { id } }'],
       ] as const) {
         const { consistency, errors } = await ask(service, mutation, { token: ada });
         expect(errors).toBeUndefined();
@@ -138,15 +131,15 @@ describe.each(WAYS)("operations that are %s", (_title, compile) => {
     } finally {
       await onStandby("select pg_wal_replay_resume()");
     }
-    await expectWay(service, compile);
+    await expectCompiled(service);
   });
 
   test("have spans for the operation and its statements, without values", async () => {
     collector.spans.length = 0;
-    const opened = await open(compile, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+    const opened = await open({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
     await ask(opened.service, "query Reading { notes(first: 1) { edges { node { body } } } }");
     await ask(opened.service, 'mutation Writing { changeNote(id: 3, input: { body: "secret" }) { id } }');
-    await expectWay(opened.service, compile);
+    await expectCompiled(opened.service);
     // All spans have arrived when the service has stopped.
     await opened[Symbol.asyncDispose]();
     const spansOf = (name: string) => {
@@ -168,7 +161,7 @@ describe.each(WAYS)("operations that are %s", (_title, compile) => {
   });
 
   test("are logged when they are slow, with their request and without values", async () => {
-    await using opened = await open(compile, { SLOW_QUERY_MS: "100" });
+    await using opened = await open({ SLOW_QUERY_MS: "100" });
     const { service, lines } = opened;
     await ask(service, '{ notes(where: { body: { eq: "secret words 4" } }) { edges { node { slow } } } }');
     await ask(service, 'mutation { changeNote(id: 5, input: { body: "secret" }) { slow } }');
@@ -180,11 +173,11 @@ describe.each(WAYS)("operations that are %s", (_title, compile) => {
       expect(line.inPostgres).toBeGreaterThan(100);
       expect(JSON.stringify(line)).not.toContain("secret");
     }
-    await expectWay(service, compile);
+    await expectCompiled(service);
   });
 
   test.each(["query", "mutation"])("end in Postgres when the client leaves (%s)", async (kind) => {
-    await using opened = await open(compile, {
+    await using opened = await open({
       GRAPHQL_STATEMENT_TIMEOUT_SECONDS: "0",
       DB_STATEMENT_TIMEOUT_SECONDS: "0",
       DB_ANON_STATEMENT_TIMEOUT_SECONDS: "0",
@@ -205,13 +198,13 @@ describe.each(WAYS)("operations that are %s", (_title, compile) => {
     expect(await answer).toBe("left");
     await until(async () => (await running()) === 0);
     expect((await onPrimary("select body from public.notes where id = 6")).rows).toEqual([{ body: "secret words 6" }]);
-    await expectWay(opened.service, compile);
+    await expectCompiled(opened.service);
   });
 
   test("have the time limit of anonymous callers, or of their role", async () => {
     await onPrimary("alter role authenticated set statement_timeout = '300ms'");
     const limits = { GRAPHQL_STATEMENT_TIMEOUT_SECONDS: "40", DB_ANON_STATEMENT_TIMEOUT_SECONDS: "1" };
-    await using opened = await open(compile, limits);
+    await using opened = await open(limits);
     const query = "{ note(id: 1) { asleep } }";
     const mutation = 'mutation { changeNote(id: 7, input: { body: "late" }) { asleep } }';
     const durationOf = async (text: string, token?: string) => {
@@ -230,17 +223,17 @@ describe.each(WAYS)("operations that are %s", (_title, compile) => {
       expect(ofRole).toBeLessThan(40_000);
     }
     expect((await onPrimary("select body from public.notes where id = 7")).rows).toEqual([{ body: "secret words 7" }]);
-    await expectWay(opened.service, compile);
+    await expectCompiled(opened.service);
   });
 
   test("have the budget of an answer", async () => {
-    await using opened = await open(compile, { MAX_ANSWER_BYTES: "200000" });
+    await using opened = await open({ MAX_ANSWER_BYTES: "200000" });
     const { data, errors } = await ask(opened.service, "{ notes(first: 30) { edges { node { wide } } } }");
     expect(data).toBeNull();
     expect(errors).toMatchObject([{ path: ["notes"], extensions: { code: "ANSWER_TOO_LARGE" } }]);
     const few = await ask(opened.service, "{ notes(first: 3) { edges { node { wide } } } }");
     expect(few.errors).toBeUndefined();
     expect(few.data.notes.edges).toHaveLength(3);
-    await expectWay(opened.service, compile);
+    await expectCompiled(opened.service);
   });
 });

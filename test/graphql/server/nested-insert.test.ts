@@ -61,12 +61,12 @@ const ROLE = `do $$ begin create role clerk nologin; exception when duplicate_ob
 const user = { token: tokenFor("ann") };
 const clerk = { token: tokenFor("ann", { role: "clerk" }) };
 
-describe.each(["on", "off"])("a creation with related rows, with GRAPHQL_COMPILE=%s", (compile) => {
+describe("a creation with related rows", () => {
   const served = useFixture(() =>
     serveGraphQL({
       template: "empty",
       before: ROLE + TABLES,
-      settings: { GRAPHQL_COMPILE: compile, ADMIN_PORT: "0" },
+      settings: { ADMIN_PORT: "0" },
     }),
   );
   beforeEach(() =>
@@ -287,7 +287,7 @@ describe.each(["on", "off"])("a creation with related rows, with GRAPHQL_COMPILE
     expect(await countRows()).toBe(4);
   });
 
-  test("is one compiled operation, unless compilation is off", async () => {
+  test("is one compiled operation", async () => {
     const { compiled: before = 0 } = await operationOutcomes(served.service);
     const query = "mutation ($input: CreateOrderInput!) { createOrder(input: $input) { lines { place } } }";
     for (const count of [0, 1, 2, 3]) {
@@ -296,7 +296,7 @@ describe.each(["on", "off"])("a creation with related rows, with GRAPHQL_COMPILE
       expect(errors).toBeUndefined();
     }
     const { compiled = 0, mutation = 0 } = await operationOutcomes(served.service);
-    expect(compiled - before).toBe(compile === "on" ? 4 : 0);
+    expect(compiled - before).toBe(4);
     expect(mutation).toBe(0);
   });
 });

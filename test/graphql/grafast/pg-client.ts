@@ -1,11 +1,12 @@
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dataplan/pg";
-import type { NodePostgresPgClient } from "@dataplan/pg/adaptors/pg";
-import { FunctionCall, PlannedWrite } from "#plugins";
-import { type Database, type QueryInTransaction, ResponseBudget } from "#postgres/database";
-import type { Statement, StatementContext, StatementResult } from "#postgres/statement";
-import type { AbortLike } from "#runtime/concurrency";
-import { toPgText } from "../compile/text-values.ts";
-import { type CallerDatabase, checkSuccess, type WriteRows } from "./caller-database.ts";
+import { toPgText } from "../../../graphql/compile/text-values.ts";
+import { type CallerDatabase, checkSuccess, type WriteRows } from "../../../graphql/operations/caller-database.ts";
+import { FunctionCall } from "../../../plugins/function-call.ts";
+import { PlannedWrite } from "../../../plugins/planned-write.ts";
+import type { ResponseBudget } from "../../../postgres/database/response-budget.ts";
+import type { Statement, StatementContext, StatementResult } from "../../../postgres/database/statement.ts";
+import type { QueryInTransaction } from "../../../postgres/database/transaction.ts";
+import type { AbortLike } from "../../../runtime/concurrency/abort.ts";
 
 type PgClientOptions = {
   /** True if statements only read: they then use the read pools and are retried when a connection is lost. */
@@ -16,8 +17,6 @@ type PgClientOptions = {
   readonly writeRows?: WriteRows;
   /** The memory budget for the rows of each statement. */
   readonly budgetOf?: () => ResponseBudget;
-  /** Called with the rows of each statement; may refuse or delay them. */
-  readonly admit?: (rows: StatementResult["rows"]) => Promise<void> | void;
   readonly signal?: AbortLike;
 };
 
@@ -48,10 +47,7 @@ class CallerClient implements PgClient {
 
   async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
     const mayShare = this.#options.readOnly && query.arrayMode;
-    const result = await (mayShare ? this.#readInBatch(toStatement(query)) : this.#runQuery(query));
-    const admitted = this.#options.admit?.(result.rows);
-    if (admitted) await admitted;
-    return toClientResult(result);
+    return toClientResult(await (mayShare ? this.#readInBatch(toStatement(query)) : this.#runQuery(query)));
   }
 
   async #runQuery(query: PgClientQuery): Promise<StatementResult> {
@@ -146,37 +142,4 @@ function toStatement({ text, values = [] }: PgClientQuery | FunctionCall): State
 function toClientResult<Row>({ rows, rowCount, fields }: StatementResult): PgClientResult<Row> {
   const named = fields && rows.map((row) => Object.fromEntries(fields.map(({ name }, index) => [name, row[index]])));
   return { rows: (named ?? rows) as readonly Row[], rowCount };
-}
-
-type PgServiceOptions = {
-  readonly database: Database;
-  readonly schemas: readonly string[];
-  /** The schema shows what this login role can access; introspection as the owner would show more. */
-  readonly loginRole: string;
-};
-
-/** Our `Database` as a PostGraphile service, without a pool of its own. */
-export function makePgService({
-  database,
-  schemas,
-  loginRole,
-}: PgServiceOptions): GraphileConfig.PgServiceConfiguration {
-  // Unlimited: the introspection takes 10 kB per table.
-  const budgetOf = () => new ResponseBudget(Number.POSITIVE_INFINITY);
-  // Core's queries do not qualify the names of Postgres, which objects of users on the search path would shadow.
-  const context: StatementContext = { role: loginRole, settings: [["search_path", ""]] };
-  const introspect = makeWithPgClient(database, context, { readOnly: true, budgetOf });
-  return {
-    name: "main",
-    schemas: [...schemas],
-    adaptor: {
-      // The types require node-postgres's client, which has one more property that is never used.
-      createWithPgClient: () => introspect as WithPgClient<NodePostgresPgClient>,
-      makePgService: () => {
-        throw new TypeError("The service uses its own connections");
-      },
-    },
-    pgSettingsKey: "pgSettings",
-    withPgClientKey: "withPgClient",
-  };
 }
