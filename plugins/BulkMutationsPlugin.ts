@@ -10,7 +10,7 @@ import { ApiError, memoizePerObject } from "#runtime";
 import { withSource } from "./field-sources.ts";
 import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
 import { NESTED_TYPE_EXTENSION, type RowInput, readRowInput } from "./nested-inputs.ts";
-import { type RowsWrite, writeAndReadRows } from "./planned-write.ts";
+import type { RowsWrite } from "./planned-write.ts";
 import { columnInputField, functionMutationNames, mutationsOfTable } from "./TableMutationsPlugin.ts";
 import { isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf } from "./table.ts";
 import { allRules, maySelectKey, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
@@ -250,21 +250,14 @@ function bulkField(build: GraphileBuild.Build, mutation: BulkMutation): GrafastF
       resolution: { type: new GraphQLNonNull(typeNamed(build, RESOLUTION_TYPE)), defaultValue: "UPDATE" },
     }),
   };
-  const names = Object.keys(args);
   const toWrite = (schema: GraphQLSchema, inputType: GraphQLInputType, values: readonly unknown[]) =>
     toRowsWrite(build, mutation, schema, inputType, values);
   const field: GrafastFieldConfig<Step> = {
     description: DESCRIPTIONS[verb],
     args,
     type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(outputTypeOf(build, table.codec)!))),
-    plan(_$root, given, info) {
-      // The input type is that of the caller's role.
-      const { type } = info.field.args[0]!;
-      const $values = names.map((name) => given.getRaw(name) as Step);
-      return writeAndReadRows(table, $values, (schema, values) => toWrite(schema, type, values));
-    },
   };
-  return withSource(field, { kind: "rows write", table, args: names, toWrite });
+  return withSource(field, { kind: "rows write", table, args: Object.keys(args), toWrite });
 }
 
 function toRowsWrite(

@@ -123,6 +123,12 @@ export function invalidIdError(value: unknown): ApiError {
   return new ApiError("invalid", "VALIDATION_ERROR", `"${String(value).slice(0, 40)}" is not a valid id.`);
 }
 
+/** The value to write. A malformed id matches nothing in a filter, but must not be written as null. */
+export function validIdOf(value: unknown, codec: Codec): unknown {
+  if (value != null && isIdCodec(codec) && codec.toPg(value) === null) throw invalidIdError(value);
+  return value;
+}
+
 /** Parses an id to Postgres's spelling, so that equal ids are equal texts; null when malformed. */
 function idParserOf(type: string): (text: string) => string | null {
   const bits = INTEGER_BITS[type];

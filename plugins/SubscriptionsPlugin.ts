@@ -1,12 +1,11 @@
-import { isEnumCodec, pgSelect, sideEffectWithPgClient } from "@dataplan/pg";
-import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { constant, context, type GrafastFieldConfig, type GrafastSubscriber, get, listen, type Step } from "grafast";
+import { isEnumCodec } from "@dataplan/pg";
+import type { GrafastFieldConfig, Step } from "grafast";
 import { SCHEMA_CHANGED_MESSAGE } from "#postgres/database";
 import { unavailable } from "#runtime";
 import { isInstantCodec } from "./codecs.ts";
 import { type QueryTopicValue, withSource } from "./field-sources.ts";
 import { invalidIdError, toOriginalCodec } from "./IdScalarPlugin.ts";
-import { type RowEvent, timeTopicOf, topicOf } from "./row-events.ts";
+import { timeTopicOf, topicOf } from "./row-events.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf } from "./table.ts";
 import { maySelectKey, withVisibility } from "./VisibilityPlugin.ts";
 
@@ -20,12 +19,6 @@ declare global {
     interface PgResourceTags {
       /** `onThingAdded on:insert by:owner_id notNull`; `by:owner_id?` makes the argument optional. */
       subscription: string | string[];
-    }
-  }
-  namespace Grafast {
-    interface Context {
-      /** The source of row events, by topic (`topicOf`). */
-      events?: GrafastSubscriber<Record<string, RowEvent>>;
     }
   }
 }
@@ -125,33 +118,8 @@ function subscriptionField(build: GraphileBuild.Build, subscription: Subscriptio
       argument === null
         ? {}
         : { [argument]: { type: build.nullableIf(isFilterOptional, inputTypeOf(build, filterCodec!)!) } },
-    subscribePlan(_$root, args) {
-      const $events = context().get("events") as Step<GrafastSubscriber<Record<string, RowEvent>>>;
-      const $value = argument === null ? constant(null) : args.getRaw(argument);
-      const $topic = sideEffectWithPgClient(table.executor, $value, async (client, value) =>
-        topicFor(value, async (text, values) => {
-          const { rows } = await client.query<string[]>({ text, values: [...values], arrayMode: true });
-          return rows[0]?.[0];
-        }),
-      );
-      return listen($events, $topic);
-    },
-    plan($event) {
-      const $keys = get($event, "k");
-      const identifiers = keyOf(table)!.map((column) => ({
-        step: get($keys, column),
-        codec: textCodecOf(codec.attributes[column]!.codec),
-        matches: (row: SQL) => sql`${row}.${sql.identifier(column)}`,
-      }));
-      return pgSelect({ resource: table, identifiers }).single();
-    },
   };
   return withSource(field, { kind: "event", table, argument, topicFor });
-}
-
-/** Events carry keys in Postgres's text format, not in the clients'. */
-function textCodecOf(codec: Codec): Codec {
-  return { ...codec, toPg: (text) => text };
 }
 
 /** The value of a column in Postgres's spelling, as events carry it. */

@@ -1,33 +1,10 @@
-import {
-  type PgInsertSingleQueryBuilder,
-  PgInsertSingleStep,
-  type PgUpdateSingleQueryBuilder,
-  PgUpdateSingleStep,
-  sideEffectWithPgClient,
-  sqlValueWithCodec,
-} from "@dataplan/pg";
-import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import {
-  bakedInputRuntime,
-  type ExecutionDetails,
-  type FieldArgs,
-  type GrafastFieldConfig,
-  type GrafastInputFieldConfig,
-  lambda,
-  list,
-  type SetterCapable,
-  type Step,
-} from "grafast";
-import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "grafast/graphql";
+import type { GrafastFieldConfig, GrafastInputFieldConfig, Step } from "grafast";
+import { GraphQLBoolean, GraphQLNonNull } from "grafast/graphql";
 import { ApiError, memoizePerObject } from "#runtime";
 import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";
-import { type KeyArgument, type MutationVerb, withSource, withWrittenColumn } from "./field-sources.ts";
-import { countSignUps, isSignUp } from "./function-call.ts";
+import { type KeyArgument, type MutationVerb, withSource } from "./field-sources.ts";
+import { isSignUp } from "./function-call.ts";
 import { withNonNullItems } from "./graphql-types.ts";
-import { invalidIdError, isIdCodec } from "./IdScalarPlugin.ts";
-import { hasNestedFields } from "./nested-inputs.ts";
-import { equals } from "./operators.ts";
-import { insertNestedRow } from "./planned-write.ts";
 import { inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf, writableColumnsOf } from "./table.ts";
 import {
   allRules,
@@ -37,6 +14,7 @@ import {
   type VisibilityRule,
   withVisibility,
 } from "./VisibilityPlugin.ts";
+import { withWrittenColumn } from "./written-columns.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -141,27 +119,12 @@ function mutationVisibility({ verb, table }: TableMutation): VisibilityRule {
 
 function createField(build: GraphileBuild.Build, mutation: TableMutation): GrafastFieldConfig<Step> {
   const { table, isReadable } = mutation;
-  const insert = (args: FieldArgs) => {
-    countSignUps(table);
-    const $row = new InsertedRowStep(table);
-    args.apply($row, "input", (builder: PgInsertSingleQueryBuilder) => builder.setBuilder());
-    return $row;
-  };
   // A caller who may insert and not select gets true.
   const field: GrafastFieldConfig<Step> = {
     description: `Adds a row to ${build.inflection._allRows(table)}.`,
     args: { input: inputArgument(build, mutation) },
     type: isReadable ? new GraphQLNonNull(outputTypeOf(build, table.codec)!) : DONE_TYPE,
     extensions: fallbackTypeExtension(DONE_TYPE),
-    plan(_$root, args, { field }) {
-      // The input type is that of the caller's role.
-      const { type } = field.args.find(({ name }) => name === "input")!;
-      if (hasNestedFields(type)) {
-        countSignUps(table);
-        return insertNestedRow(table, args.getRaw("input"), type);
-      }
-      return getNullableType(field.type) === GraphQLBoolean ? lambda(insert(args), () => true) : insert(args);
-    },
   };
   const countsSignUp = isSignUp(table);
   return withSource(field, {
@@ -180,14 +143,6 @@ function updateField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
     description: `Updates a row of ${build.inflection._allRows(table)}. Fields that are not given keep their values.`,
     args: { ...keyArguments(build, table), input: inputArgument(build, mutation) },
     type: new GraphQLNonNull(outputTypeOf(build, table.codec)!),
-    plan(_$root, args) {
-      const $row = new UpdatedRowStep(table, keySteps(build, table, args));
-      args.apply($row, "input", (builder: PgUpdateSingleQueryBuilder, input: object) => {
-        if (Object.keys(input).length > 0) return builder.setBuilder();
-        throw emptyInputError();
-      });
-      return $row;
-    },
   };
   const key = keyArgumentsOf(build, table);
   return withSource(field, {
@@ -205,7 +160,6 @@ function deleteField(build: GraphileBuild.Build, { table }: TableMutation): Graf
     description: `Deletes a row of ${build.inflection._allRows(table)}. Returns false when the caller may delete no such row.`,
     args: keyArguments(build, table),
     type: DONE_TYPE,
-    plan: (_$root, args) => deleteRow(table, keySteps(build, table, args)),
   };
   const key = keyArgumentsOf(build, table);
   return withSource(field, { kind: "write", verb: "delete", table, key, noRowError: null, countsSignUp: false });
@@ -227,16 +181,12 @@ export function columnInputField(
   const field: GrafastInputFieldConfig = {
     description,
     type: build.nullableIf(!isRequired, withNonNullItems(inputTypeOf(build, codec)!)),
-    apply(target: SetterCapable<Record<string, unknown>>, value, { schema, field: { type } }) {
-      // A method of Object.prototype with the name of a column: the client sent no such field.
-      if (typeof value === "function") return;
-      // A malformed id matches nothing in a filter, but must not be written as null.
-      if (value != null && isIdCodec(codec) && codec.toPg(value) === null) throw invalidIdError(value);
-      target.set(column, bakedInputRuntime(schema, type, value));
-    },
   };
   const name = build.inflection.attribute({ attributeName: column, codec: row });
-  return [name, withVisibility(withWrittenColumn(field, column), mayUse(WRITE_BEHAVIORS[verb], table, [column]))];
+  return [
+    name,
+    withVisibility(withWrittenColumn(field, { column, codec }), mayUse(WRITE_BEHAVIORS[verb], table, [column])),
+  ];
 }
 
 function keyArguments(build: GraphileBuild.Build, table: PgTable) {
@@ -246,12 +196,6 @@ function keyArguments(build: GraphileBuild.Build, table: PgTable) {
       const type = inputTypeOf(build, codec.attributes[column]!.codec)!;
       return [argument, { type: new GraphQLNonNull(type) }];
     }),
-  );
-}
-
-function keySteps(build: GraphileBuild.Build, table: PgTable, args: FieldArgs): KeySteps {
-  return Object.fromEntries(
-    keyArgumentsOf(build, table).map(({ column, argument }) => [column, args.getRaw(argument)]),
   );
 }
 
@@ -282,44 +226,6 @@ function mutationOf(build: GraphileBuild.Build, table: PgTable, verb: MutationVe
   if (verb === "delete") return [{ verb, table, name, columns: [], isReadable }];
   const columns = writableColumnsOf(build, table, WRITE_BEHAVIORS[verb]);
   return columns.length > 0 ? [{ verb, table, name, columns, isReadable }] : [];
-}
-
-/** The key of a row: the step of each column's value. */
-type KeySteps = Readonly<Record<string, Step>>;
-
-/** The inserted row. Rejects when a trigger skipped or redirected it, where core returns a row of nulls. */
-class InsertedRowStep extends PgInsertSingleStep<PgTable> {
-  override async execute(details: ExecutionDetails) {
-    const rows = await super.execute(details);
-    return rows.map(async (row) => {
-      const written = await row;
-      return written.c === 0 ? Promise.reject(rowNotInsertedError()) : written;
-    });
-  }
-}
-
-/** The updated row. Rejects when the caller may update no such row, where core returns null. */
-class UpdatedRowStep extends PgUpdateSingleStep<PgTable> {
-  override async execute(details: ExecutionDetails) {
-    const rows = await super.execute(details);
-    return rows.map(async (row) => (await row) ?? Promise.reject(rowNotFoundError()));
-  }
-}
-
-/** Resolves to true if a row was deleted. */
-function deleteRow(table: PgTable, key: KeySteps): Step<boolean> {
-  const columns = Object.keys(key);
-  const from = table.from as SQL;
-  return sideEffectWithPgClient(table.executor, list(Object.values(key)), async (client, values) => {
-    const conditions = columns.map((column, index) => {
-      const { codec } = table.codec.attributes[column]!;
-      return equals(codec, sql.identifier(column), sqlValueWithCodec(values[index], codec));
-    });
-    const { rowCount } = await client.query(
-      sql.compile(sql`delete from ${from} where ${sql.join(conditions, " and ")}`),
-    );
-    return (rowCount ?? 0) > 0;
-  });
 }
 
 function rowNotInsertedError(): ApiError {

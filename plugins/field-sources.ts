@@ -172,31 +172,17 @@ export type FilterSource = {
 
 type SourceExtensions = {
   readonly source?: FieldSource;
-  /** The plan that the source describes: a plugin that plans the field differently replaces it. */
-  readonly sourcePlan?: unknown;
   readonly rowFilter?: FilterSource;
-  readonly writtenColumn?: ColumnInput;
 };
 
-/** The column that a field of a mutation's input sets. `apply` is the function that sets it for Grafast. */
-type ColumnInput = { readonly column: string; readonly apply: unknown };
-
 export function withSource<Field extends object>(field: Field & WithExtensions, source: FieldSource): Field {
-  const own: SourceExtensions = { source, sourcePlan: planOf(field) };
+  const own: SourceExtensions = { source };
   return { ...field, extensions: { ...field.extensions, ...own } };
 }
 
-/** Null when the field has no source, or when another plugin has replaced its plan. */
-export function sourceOf(field: WithExtensions): FieldSource | null {
-  const { source, sourcePlan } = (field.extensions ?? {}) as SourceExtensions;
-  return source && sourcePlan === planOf(field) ? source : null;
-}
-
-/** A field's plan, before and after the schema is made. */
-function planOf(field: WithExtensions): unknown {
-  const { plan } = field as { readonly plan?: unknown };
-  const { grafast } = (field.extensions ?? {}) as { readonly grafast?: { readonly plan?: unknown } };
-  return plan ?? grafast?.plan;
+/** Null when the field has no source. */
+export function sourceOf({ extensions }: WithExtensions): FieldSource | null {
+  return (extensions as SourceExtensions | undefined)?.source ?? null;
 }
 
 export function withRowFilter<Input extends object>(input: Input & WithExtensions, filter: FilterSource): Input {
@@ -206,20 +192,4 @@ export function withRowFilter<Input extends object>(input: Input & WithExtension
 
 export function rowFilterOf({ extensions }: WithExtensions): FilterSource | null {
   return (extensions as SourceExtensions | undefined)?.rowFilter ?? null;
-}
-
-export function withWrittenColumn<Field extends { readonly apply?: unknown }>(
-  field: Field & WithExtensions,
-  column: string,
-): Field {
-  const own: SourceExtensions = { writtenColumn: { column, apply: field.apply } };
-  return { ...field, extensions: { ...field.extensions, ...own } };
-}
-
-/** Null when the field sets no column, or when another plugin has replaced the function that does. */
-export function writtenColumnOf({ extensions }: WithExtensions): string | null {
-  const { writtenColumn, grafast } = (extensions ?? {}) as SourceExtensions & {
-    readonly grafast?: { readonly apply?: unknown };
-  };
-  return writtenColumn && writtenColumn.apply === grafast?.apply ? writtenColumn.column : null;
 }

@@ -12,7 +12,6 @@ export {
   rowFilterOf,
   sourceOf,
   withSource,
-  writtenColumnOf,
 } from "./field-sources.ts";
 export {
   FunctionCall,
@@ -28,7 +27,7 @@ export {
 } from "./function-call.ts";
 export { pgServiceOf } from "./gather-query.ts";
 export { isIdScalar, takesExactNumbers } from "./graphql-types.ts";
-export { invalidIdError, isIdCodec, toOriginalCodec } from "./IdScalarPlugin.ts";
+export { isIdCodec, toOriginalCodec, validIdOf } from "./IdScalarPlugin.ts";
 export { isLosableInterface } from "./NodePlugins.ts";
 export { hasNestedFields, isNestedValue, type RowInput, readRowInput } from "./nested-inputs.ts";
 export { type OrderValueReader, orderTypeOf } from "./OrderByPlugin.ts";
@@ -55,7 +54,6 @@ export {
 export {
   isInsertedRow,
   isWrittenRow,
-  PlannedWrite,
   type RowsWrite,
   writtenKeys,
 } from "./planned-write.ts";
@@ -88,3 +86,4 @@ export {
 } from "./VisibilityPlugin.ts";
 export { hasRowArgument, isRowArgument, whereTypeOf } from "./WherePlugin.ts";
 export { wholeRow } from "./whole-row.ts";
+export { writtenColumnOf } from "./written-columns.ts";

@@ -1,4 +1,4 @@
-import type { SetterCapable } from "grafast";
+import { bakedInputRuntime } from "grafast";
 import {
   type GraphQLInputObjectType,
   type GraphQLInputType,
@@ -7,6 +7,7 @@ import {
   isInputObjectType,
 } from "grafast/graphql";
 import { memoizePerObject } from "#runtime";
+import { validIdOf } from "./IdScalarPlugin.ts";
 import { assignUniqueNames } from "./name-claims.ts";
 import {
   isTable,
@@ -17,6 +18,7 @@ import {
   writableColumnsOf,
 } from "./table.ts";
 import { type NamedRelation, relationsOf } from "./WherePlugin.ts";
+import { writtenColumnOf } from "./written-columns.ts";
 
 type NestedInsertTag = true | "forward" | "backward";
 
@@ -145,7 +147,7 @@ export function isNestedValue(type: GraphQLInputType): boolean {
   return (extensions as NestedTypeExtension).isNestedRow === true || hasNestedFields(type);
 }
 
-/** Reads the value of an input; the fields of columns set values as they do for Grafast. */
+/** Reads the value of an input. */
 export function readRowInput(
   schema: GraphQLSchema,
   inputType: GraphQLInputType,
@@ -155,7 +157,6 @@ export function readRowInput(
   const type = getNamedType(inputType);
   if (!isInputObjectType(type)) throw new TypeError(`${type} is no input of a row`);
   const columns = new Map<string, unknown>();
-  const target: SetterCapable<Record<string, unknown>> = { set: (column, given) => columns.set(column, given) };
   const related: RelatedRowInputs[] = [];
   const given = value as Readonly<Record<string, unknown>>;
   for (const field of Object.values(type.getFields())) {
@@ -163,7 +164,10 @@ export function readRowInput(
     if (!Object.hasOwn(given, name) || given[name] === undefined) continue;
     const relation = nestedRelationOf(field);
     if (relation) related.push({ relation, field: name, rows: readRows(schema, field.type, relation, given[name]) });
-    else field.extensions.grafast?.apply?.(target, given[name], { schema, field, fieldName: name, scope: null });
+    else {
+      const { column, codec } = writtenColumnOf(field)!;
+      columns.set(column, bakedInputRuntime(schema, field.type, validIdOf(given[name], codec)));
+    }
   }
   return { table, columns, related };
 }

@@ -14,8 +14,6 @@ import {
   emptyInputError,
   type FieldSource,
   hasNestedFields,
-  invalidIdError,
-  isIdCodec,
   isInsertedRow,
   isWrittenRow,
   keepRow,
@@ -26,6 +24,7 @@ import {
   type RowsWrite,
   readRowInput,
   sourceOf,
+  validIdOf,
   wholeRow,
   writtenColumnOf,
   writtenKeys,
@@ -220,7 +219,7 @@ export function isRowColumn(source: FieldSource): boolean {
 /** The statement without `returning`. */
 function writeSql({ table, verb, key }: WriteSource, field: Field, values: Values, row: SQL): SQL {
   const from = table.from as SQL;
-  const inputs = verb === "delete" ? [] : inputColumns(table, field, values);
+  const inputs = verb === "delete" ? [] : inputColumns(field, values);
   const columns = inputs.map(({ column }) => sql.identifier(column));
   if (verb === "create") {
     if (inputs.length === 0) return sql`insert into ${from} as ${row} default values`;
@@ -236,23 +235,16 @@ function writeSql({ table, verb, key }: WriteSource, field: Field, values: Value
 }
 
 /** Absent fields are left to the column's default, or keep their values. */
-function inputColumns(table: PgTable, field: Field, values: Values): { column: string; value: SQL }[] {
+function inputColumns(field: Field, values: Values): { column: string; value: SQL }[] {
   const type = getNullableType(inputOf(field).type);
   const input = values.get("input")!;
   if (!isInputObjectType(type) || input.kind !== "object") throw new NotCompiled("argument", "input");
   return Object.values(type.getFields()).flatMap((inputField) => {
     const value = input.fields.get(inputField.name)!;
     if (value.kind === "absent") return [];
-    const column = writtenColumnOf(inputField);
-    if (column === null) throw new NotCompiled("argument", inputField.name);
-    const codec = codecOf(table, column);
+    const { column, codec } = writtenColumnOf(inputField)!;
     return [{ column, value: parameterSql(value, codec, (given) => validIdOf(given, codec)) }];
   });
-}
-
-function validIdOf(value: unknown, codec: Codec): unknown {
-  if (isIdCodec(codec) && codec.toPg(value) === null) throw invalidIdError(value);
-  return value;
 }
 
 function codecOf({ codec }: PgTable, column: string): Codec {

@@ -8,6 +8,7 @@ import { errorCodeOf, toHttpError } from "../../http/http-error.ts";
 import type { StatementContext } from "../../postgres/database/statement.ts";
 import type { TestDatabase } from "../database.ts";
 import type { Caller } from "../db/callers.ts";
+import { attachPlans } from "../graphql/grafast/attach-plans.ts";
 import { makeWithPgClient } from "../graphql/grafast/pg-client.ts";
 import { openPreset, type PresetOptions } from "./open-preset.ts";
 
@@ -44,6 +45,7 @@ export function useGeneratedSchema(options: PresetOptions = {}): GeneratedSchema
   beforeAll(async () => {
     const { database, owner, engine, preset } = opened.use(await openPreset(options));
     let made = await makeSchema(preset);
+    attachPlans(made.schema);
 
     const argumentsFor = (caller: Caller, source: string, variableValues: Variables, context: object) => {
       const document = parse(source);
@@ -77,6 +79,7 @@ export function useGeneratedSchema(options: PresetOptions = {}): GeneratedSchema
       async renew() {
         engine.forgetStatements();
         made = await makeSchema(preset);
+        attachPlans(made.schema);
         generated.schema = made.schema;
       },
     } satisfies GeneratedSchema);

@@ -1,5 +1,4 @@
 import { execute } from "grafast";
-import type { GraphQLSchema } from "grafast/graphql";
 import type { CallerDatabase } from "../../../graphql/operations/caller-database.ts";
 import type {
   OperationDependencies,
@@ -9,6 +8,7 @@ import type {
 import { runOperationTransaction } from "../../../graphql/operations/operation-transaction.ts";
 import type { OperationResult } from "../../../graphql/operations/run-compiled.ts";
 import type { ServiceOptions } from "../../../service/wiring/running-service.ts";
+import { attachPlans } from "./attach-plans.ts";
 import { makeWithPgClient } from "./pg-client.ts";
 
 /** A service whose operations Grafast runs, PostGraphile's executor, with which tests compare the statements. */
@@ -47,7 +47,7 @@ async function runByGrafast(
     budgetOf: () => memory.rowBudget(),
     ...(signal && { signal }),
   });
-  separatePlans(args.schema);
+  attachPlans(args.schema);
   // No middleware: PostGraphile's would only set the context values that are set here.
   const contextValue = { pgSettings: null, withPgClient, countSignUp };
   try {
@@ -57,14 +57,4 @@ async function runByGrafast(
   } finally {
     memory.endExecution();
   }
-}
-
-const separated = new WeakSet<GraphQLSchema>();
-
-/** Grafast caches plans in the schema's extensions, under its own symbols; the schemas of roles are made of one. */
-function separatePlans(schema: GraphQLSchema): void {
-  if (separated.has(schema)) return;
-  separated.add(schema);
-  const shared = Object.fromEntries(Object.entries(schema.extensions.grafast ?? {}));
-  schema.extensions = { ...schema.extensions, grafast: shared };
 }

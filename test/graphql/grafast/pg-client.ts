@@ -2,11 +2,11 @@ import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dat
 import { toPgText } from "../../../graphql/compile/text-values.ts";
 import { type CallerDatabase, checkSuccess, type WriteRows } from "../../../graphql/operations/caller-database.ts";
 import { FunctionCall } from "../../../plugins/function-call.ts";
-import { PlannedWrite } from "../../../plugins/planned-write.ts";
 import type { ResponseBudget } from "../../../postgres/database/response-budget.ts";
 import type { Statement, StatementContext, StatementResult } from "../../../postgres/database/statement.ts";
 import type { QueryInTransaction } from "../../../postgres/database/transaction.ts";
 import type { AbortLike } from "../../../runtime/concurrency/abort.ts";
+import { PlannedWrite } from "./planned-write.ts";
 
 type PgClientOptions = {
   /** True if statements only read: they then use the read pools and are retried when a connection is lost. */
