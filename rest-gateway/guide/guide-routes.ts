@@ -11,7 +11,7 @@ import {
   type TaggedContent,
   tagContent,
 } from "#http";
-import { type Html, html, makeRenderPage, type RenderPage } from "#rest-gateway/pages";
+import { type Html, html, MARK, makeRenderPage, type RenderPage } from "#rest-gateway/pages";
 import { DOCUMENT_ROOT, type GuidePage, PAGE_INDEX, readGuidePages } from "./guide-pages.ts";
 import { MAX_QUERY_LENGTH, makeSearch, type SearchResult } from "./guide-search.ts";
 import type { GuideSection, RenderedMarkdown, renderMarkdown } from "./render-markdown.ts";
@@ -173,7 +173,7 @@ ${pages.map(({ slug, title, about }) => html`<li><a href="${GUIDE_PATH}/${slug}"
 
 function searchForm(query: string): Html {
   return html`<header class="guide">
-<a class="home" href="${GUIDE_PATH}">Guide</a>
+<a class="home" href="${GUIDE_PATH}">${MARK} Guide</a>
 <form role="search" action="${SEARCH_PATH}">
 <label for="q">Search the guide</label>
 <input id="q" name="q" type="search" value="${query}" maxlength="${MAX_QUERY_LENGTH}" placeholder="Search the guide" autocomplete="off">

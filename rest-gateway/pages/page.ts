@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { GatewayResponse } from "#http";
+import { PRODUCT_ICON, PRODUCT_MARK, PRODUCT_NAME } from "./product.ts";
 
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -18,7 +19,7 @@ export type PageContent = {
   readonly isWide?: boolean;
   /** An inline script that the page works without. */
   readonly script?: string;
-  /** Markup beside the content, such as navigation and scripts of this service. */
+  /** Markup beside the content, such as navigation and scripts of this service; by default, the product's name is before it. */
   readonly before?: Html;
   readonly after?: Html;
   readonly status?: number;
@@ -43,7 +44,7 @@ type PageOptions = {
  * because the URL may contain a token.
  */
 export function makeRenderPage({ formTargets, style: ownStyle = "", loadsFiles = false }: PageOptions): RenderPage {
-  const style = readFileSync(join(import.meta.dirname, "page.css"), "utf8") + ownStyle;
+  const style = ["../../studio/tokens.css", "page.css"].map(readStyle).join("") + ownStyle;
   const policyFor = (targets: readonly string[]) =>
     [
       "default-src 'none'",
@@ -55,7 +56,17 @@ export function makeRenderPage({ formTargets, style: ownStyle = "", loadsFiles =
     ].join("; ");
   const usualPolicy = policyFor(formTargets);
 
-  return ({ title, content, isWide = false, script, before, after, status = 200, headers = {}, ...page }) => ({
+  return ({
+    title,
+    content,
+    isWide = false,
+    script,
+    before = PRODUCT_HEADER,
+    after,
+    status = 200,
+    headers = {},
+    ...page
+  }) => ({
     status,
     headers: {
       "Content-Type": "text/html; charset=utf-8",
@@ -73,10 +84,10 @@ export function makeRenderPage({ formTargets, style: ownStyle = "", loadsFiles =
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>${html`${status < 400 ? title : `Error: ${title}`}`.text}</title>
-    <link rel="icon" href="data:,">
+    <link rel="icon" href="${PRODUCT_ICON}">
     <style>${style}</style>
   </head>
-  <body>${before?.text ?? ""}
+  <body>${before.text}
     <main${isWide ? ' class="wide"' : ""}>
     <h1>${html`${title}`.text}</h1>
     ${content.text}
@@ -85,6 +96,10 @@ export function makeRenderPage({ formTargets, style: ownStyle = "", loadsFiles =
 </html>
 `,
   });
+}
+
+function readStyle(file: string): string {
+  return readFileSync(join(import.meta.dirname, file), "utf8");
 }
 
 function sourceHash(text: string): string {
@@ -103,6 +118,11 @@ export class Html {
     this.text = text;
   }
 }
+
+/** The product's mark, beside text that names it. */
+export const MARK = new Html(PRODUCT_MARK.replace("<svg ", '<svg class="mark" '));
+
+const PRODUCT_HEADER = html`<header class="product">${MARK} ${PRODUCT_NAME}</header>`;
 
 type HtmlPart = Html | readonly Html[] | string | number | null | undefined;
 

@@ -4,12 +4,16 @@ import { type Catalog, type CatalogTable, hasSmartTag, publicComment } from "#ca
 import type { Config } from "#config";
 import type { GatewayRoutes } from "#http";
 import { PACKAGE_NAME } from "#runtime";
-import { type Html, html, makeRenderPage } from "./page.ts";
+import { type Html, html, MARK, makeRenderPage } from "./page.ts";
+import { PRODUCT_NAME } from "./product.ts";
 
 const MAX_COLUMNS = 4;
 const PLAIN_NAME = /^[a-z_]\w*$/i;
 
 const COPY_SCRIPT = readFileSync(join(import.meta.dirname, "copy-buttons.js"), "utf8");
+
+/** The heading of this page is the product's name. */
+const HEADER = html`<header class="product">${MARK}</header>`;
 
 type StartPageDependencies = {
   readonly config: Config;
@@ -33,7 +37,7 @@ export function startPageRoutes(dependencies: StartPageDependencies): GatewayRou
     "/": {
       GET: async () => {
         const content = pageContent(dependencies, await dependencies.fault());
-        return render({ title: "Content service", content, isWide: true, script: COPY_SCRIPT, headers });
+        return render({ title: PRODUCT_NAME, before: HEADER, content, isWide: true, script: COPY_SCRIPT, headers });
       },
     },
   };

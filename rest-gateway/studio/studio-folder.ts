@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { compressedResponse, dispatchMethod, type GatewayHandler, type GatewayResponse, notFound } from "#http";
-import { html } from "#rest-gateway/pages";
+import { html, PRODUCT_ICON, PRODUCT_NAME } from "#rest-gateway/pages";
 import { STUDIO_PATH, StudioFiles } from "./studio-files.ts";
 
 /** A path of a file, not of a page. */
@@ -46,8 +46,9 @@ async function shell(files: StudioFiles, path: string): Promise<GatewayResponse>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
-    <title>Studio</title>
-    <link rel="icon" href="data:,">
+    <meta name="application-name" content="${PRODUCT_NAME}">
+    <title>Studio · ${PRODUCT_NAME}</title>
+    <link rel="icon" href="${PRODUCT_ICON}">
     <link rel="stylesheet" href="${styles}" nonce="${nonce}">
     ${modules.map((module) => html`<link rel="modulepreload" href="${module}">\n    `)}
     <script type="module" src="${main}"></script>

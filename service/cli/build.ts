@@ -21,6 +21,8 @@ execFileSync("tsc", DECLARE_EXPORTS.split(" "), { cwd: ROOT, stdio: "inherit" })
 const bundle = execFileSync(process.execPath, ["rest-gateway/studio/bundle-studio.ts", "studio"], { cwd: ROOT });
 await mkdir(join(DIST, "studio"));
 await writeFile(join(DIST, "studio/bundle.json"), bundle);
+// The pages of the service have the same look.
+await copyFile(join(ROOT, "studio/tokens.css"), join(DIST, "studio/tokens.css"));
 for (const folder of FOLDERS_WITH_ASSETS) await copyAssets(folder);
 // The error reference is generated from it. The guide reads the other pages at the root of the package.
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));

@@ -3,6 +3,7 @@ import { type SessionState, sessionState, signOut } from "../api/session.ts";
 import { IconButton } from "../components/button.ts";
 import { Icon } from "../components/icon.ts";
 import { Menu, type MenuItem } from "../components/menu.ts";
+import { ProductMark } from "../components/product-mark.ts";
 import { Toasts } from "../components/toast.ts";
 import { html } from "../html.ts";
 import { pathTo, useSegments } from "../router.ts";
@@ -48,7 +49,7 @@ function Navigation({ state }: { state: SignedIn }) {
   return html`
     <header class=${isOpen ? "sidebar open" : "sidebar"}>
       <div class="sidebar-head">
-        <a class="sidebar-title" href=${pathTo()}>${texts.frame.title}</a>
+        <a class="sidebar-title" href=${pathTo()}><${ProductMark} /> ${texts.frame.title}</a>
         <${IconButton}
           class="sidebar-toggle"
           icon="menu"

@@ -4,6 +4,7 @@ import { Button } from "../components/button.ts";
 import { TextField } from "../components/field.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
+import { ProductMark, productName } from "../components/product-mark.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 
@@ -13,6 +14,7 @@ export function SignIn({ state }: { state: Exclude<SessionState, { status: "sign
   const here = window.location.pathname + window.location.search;
   return html`
     <main id="content" class="sign-in" tabindex="-1">
+      <p class="product"><${ProductMark} /> ${productName()}</p>
       <h1>${texts.signIn.title}</h1>
       <p>${texts.signIn.intro}</p>
       ${state.error && html`<${Notice} kind="error" error=${state.error} />`}

@@ -13,6 +13,7 @@ import {
   type ResponseBody,
 } from "#http";
 import { BATCH_TYPE, TASKS_COLLECTION } from "#rest-gateway/dialect";
+import { PRODUCT_NAME } from "#rest-gateway/pages";
 import {
   type Collection,
   type Collections,
@@ -63,7 +64,7 @@ export async function makeResourceDocument({
   return {
     openapi: "3.1.0",
     info: {
-      title: "Content service",
+      title: PRODUCT_NAME,
       description: `Version ${version} of the plain REST interface, as ${role} sees it.${isDeprecated ? " It is deprecated." : ""}`,
       version: String(version),
     },
