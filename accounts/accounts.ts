@@ -28,6 +28,7 @@ import {
 } from "./login.ts";
 import { LoginAttempts } from "./login-attempts.ts";
 import type { EmailQueue, MessageQueue } from "./mail/email-queue.ts";
+import { makeTemplateAdministration, type TemplateAdministration } from "./mail/template-administration.ts";
 import type { TextMessage } from "./mail/text-message-gateway.ts";
 import { makeOAuthTokens, type OAuthTokens } from "./oauth-tokens.ts";
 import { makeOneTimeCodes, type OneTimeCodes } from "./one-time-codes.ts";
@@ -67,6 +68,8 @@ export type Accounts = Registration & {
   administrationBy(clientInfo: ClientInfo): Administration;
   readonly links: AccountLinks;
   readonly invitations: Invitations;
+  /** Null if this deployment sends no e-mails with links and codes. */
+  readonly templateAdministration: TemplateAdministration | null;
   readonly tokens: TokenPairs;
   readonly authSessions: AuthSessions;
   /** Tokens for clients of Supabase Auth. */
@@ -161,6 +164,12 @@ export function makeAccounts(options: AccountsOptions): Accounts {
       ...{ asOwner, passwords, policy, siteUrl, settings: codeSettings },
       emailQueue: emailQueue ?? null,
     }),
+    templateAdministration:
+      codeSettings &&
+      makeTemplateAdministration({
+        ...{ asOwner, templates: codeSettings.mailTemplates, applicationUrl: codeSettings.applicationUrl },
+        emailQueue: emailQueue ?? null,
+      }),
     sessions,
     readClaims,
     factors: new Factors({ asOwner, passwords, attempts, issuer: jwtIssuer }),

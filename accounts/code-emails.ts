@@ -5,8 +5,9 @@ import { ApiError } from "#runtime";
 import type { CodeChallenge, FlowStates } from "./flow-states.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import type { SignInMethod } from "./login.ts";
+import type { MailName } from "./mail/default-templates.ts";
 import type { EmailQueue } from "./mail/email-queue.ts";
-import type { MailName, WriteMail } from "./mail/mail-templates.ts";
+import type { MailTemplates } from "./mail/mail-templates.ts";
 import type { Email } from "./mail/mailer.ts";
 import type { CodePurpose, MailSecrets, OneTimeCodes, SignUp } from "./one-time-codes.ts";
 import { digestOf } from "./random-secrets.ts";
@@ -95,7 +96,7 @@ type MessageLimits = {
 };
 
 export type CodeEmailSettings = MessageLimits & {
-  readonly writeMail: WriteMail;
+  readonly mailTemplates: MailTemplates;
   /** The sender, for example `Example <no-reply@example.com>`. */
   readonly mailFrom: string | null;
   /** The URL of the application. */
@@ -269,7 +270,7 @@ class QueuedCodeEmails implements CodeEmails {
   }
 
   async #prepare(client: pg.ClientBase, mail: NewMail, { redirectTo, codeChallenge }: CodeRequest): Promise<Email> {
-    const { codes, flows, writeMail, applicationUrl } = this.#options;
+    const { codes, flows, mailTemplates, applicationUrl } = this.#options;
     const { purpose, kind = purpose, userId, to, enteredWith, newEmail, metadata, signUp = null } = mail;
     const { name, type, method } = MAILS[kind];
     const flowId = codeChallenge && (await flows.begin(client, { codeChallenge, method, userId }));
@@ -283,7 +284,7 @@ class QueuedCodeEmails implements CodeEmails {
       signUp,
       ...newAddress,
     });
-    return writeMail(name, to, {
+    return mailTemplates.write(client, name, to, {
       ConfirmationURL: linkTo(this.#options, { token, type, redirectTo }),
       Token: code,
       TokenHash: token,

@@ -73,14 +73,17 @@ export function makeInvitations(options: InvitationsOptions): Invitations {
         const { rows } = await client.query<{ email: string }>(BEGIN, values);
         return { userId, to: rows[0]!.email, inviter: await readInviter(client, clientInfo) };
       });
-      emailQueue.add(async () => writeEmail({ ...sent, token }));
+      emailQueue.add(() => asOwner((client) => writeEmail(client, { ...sent, token })));
       return sent.userId;
     },
 
     async sendSample(to, clientInfo) {
       const { emailQueue, writeEmail } = requireEmails(options);
-      const inviter = await asOwner((client) => readInviter(client, clientInfo));
-      await emailQueue.sendNow(writeEmail({ to, inviter, token: SAMPLE_TOKEN }));
+      const email = await asOwner(async (client) => {
+        const inviter = await readInviter(client, clientInfo);
+        return writeEmail(client, { to, inviter, token: SAMPLE_TOKEN });
+      });
+      await emailQueue.sendNow(email);
     },
 
     async find(token) {
@@ -112,13 +115,13 @@ type InvitationEmail = { readonly to: string; readonly inviter: string; readonly
 
 function requireEmails(options: InvitationsOptions): {
   readonly emailQueue: EmailQueue;
-  readonly writeEmail: (email: InvitationEmail) => Email;
+  readonly writeEmail: (client: pg.ClientBase, email: InvitationEmail) => Promise<Email>;
 } {
   const { emailQueue, settings, siteUrl } = options;
   if (!emailQueue || !settings)
     throw new ApiError("unavailable", "SERVICE_UNAVAILABLE", "This deployment sends no e-mails.");
-  const writeEmail = ({ to, inviter, token }: InvitationEmail) =>
-    settings.writeMail("invitation", to, {
+  const writeEmail = (client: pg.ClientBase, { to, inviter, token }: InvitationEmail) =>
+    settings.mailTemplates.write(client, "invitation", to, {
       ConfirmationURL: `${siteUrl()}${EMAIL_LINK_PATHS.invitation}?token=${token}`,
       Token: "",
       TokenHash: "",

@@ -176,7 +176,7 @@ export const MAIL_SETTINGS = {
   mailTemplatesDir: optional(
     "MAIL_TEMPLATES_DIR",
     text,
-    "The folder of [templates](sign-in.md#templates) for the e-mails of /auth/v1. If it is not set, they are the default texts.",
+    "The folder of [templates](sign-in.md#templates) for the e-mails of /auth/v1, which are sent in place of the saved templates. If it is not set, the saved or the default ones are sent.",
   ),
   applicationUrl: optional(
     "SITE_URL",

@@ -319,6 +319,32 @@ comment on table auth.deleted_accounts is '@sample none
 @anonymize empty
 Deleted accounts, kept for a day: longer than the tokens that still name them.';
 
+-- table auth.email_templates
+create table auth.email_templates (
+  name text not null,
+  subject text not null,
+  html text,
+  text text,
+  saved_by bigint,
+  saved_at timestamp with time zone default now() not null,
+  constraint content_service_email_templates_pkey PRIMARY KEY (name),
+  constraint content_service_email_templates_body_check CHECK ((num_nonnulls(html, text) > 0)),
+  constraint content_service_email_templates_html_max_length CHECK ((length(html) <= 30000)),
+  constraint content_service_email_templates_name_check CHECK ((name = ANY (ARRAY['confirmation'::text, 'invite'::text, 'invitation'::text, 'magic_link'::text, 'recovery'::text, 'email_change'::text, 'reauthentication'::text]))),
+  constraint content_service_email_templates_subject_length CHECK (((length(subject) >= 1) AND (length(subject) <= 500))),
+  constraint content_service_email_templates_text_max_length CHECK ((length(text) <= 30000))
+);
+alter table auth.email_templates enable row level security;
+comment on column auth.email_templates.html is 'The e-mail in HTML; null if it is sent as text alone.';
+comment on column auth.email_templates.name is 'The e-mail, by the name of its template at Supabase.';
+comment on column auth.email_templates.saved_at is 'When it was saved last.';
+comment on column auth.email_templates.saved_by is 'The administrator who saved it; null where nobody signs in.';
+comment on column auth.email_templates.subject is 'The subject, with variables such as {{ .Email }}.';
+comment on column auth.email_templates.text is 'The e-mail as text; null if it is made from the HTML.';
+comment on table auth.email_templates is '@sample all
+@anonymize empty
+E-mails that administrators have written in place of the default ones.';
+
 -- table auth.federation_codes
 create table auth.federation_codes (
   code_hash bytea not null,
@@ -3433,6 +3459,22 @@ end;
 $function$;
 comment on function auth.delete_account(bigint,boolean,auth.client_info) is 'Deletes an account as an administrator. False: there is none.';
 
+-- function auth.delete_email_template(text,bigint)
+CREATE OR REPLACE FUNCTION auth.delete_email_template(name text, administrator bigint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if not auth.may_invite(administrator) then
+    raise exception 'Only administrators may change e-mails' using errcode = '42501';
+  end if;
+  delete from auth.email_templates as template where template.name = delete_email_template.name;
+  return found;
+end;
+$function$;
+comment on function auth.delete_email_template(text,bigint) is 'Deletes the e-mail, so that the default one is sent again; false if there is none.';
+
 -- function auth.delete_expired_challenges()
 CREATE OR REPLACE FUNCTION auth.delete_expired_challenges()
  RETURNS void
@@ -5391,6 +5433,28 @@ begin
 end;
 $function$;
 comment on function auth.rotate_refresh_token(bytea,bytea,integer,bytea,auth.client_info,boolean) is 'Exchanges a refresh token: rotated; repeated for a retry; reused or ended otherwise.';
+
+-- function auth.save_email_template(text,text,text,text,bigint)
+CREATE OR REPLACE FUNCTION auth.save_email_template(name text, subject text, html text, text text, administrator bigint)
+ RETURNS auth.email_templates
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_saved auth.email_templates;
+begin
+  if not auth.may_invite(administrator) then
+    raise exception 'Only administrators may change e-mails' using errcode = '42501';
+  end if;
+  insert into auth.email_templates as template (name, subject, html, text, saved_by)
+    values (save_email_template.name, save_email_template.subject, save_email_template.html, save_email_template.text, administrator)
+    on conflict on constraint content_service_email_templates_pkey do update
+    set subject = excluded.subject, html = excluded.html, text = excluded.text, saved_by = excluded.saved_by, saved_at = now()
+    returning template.* into v_saved;
+  return v_saved;
+end;
+$function$;
+comment on function auth.save_email_template(text,text,text,text,bigint) is 'Saves or replaces the e-mail of that name.';
 
 -- function auth.save_federation_login(jsonb,bytea,integer)
 CREATE OR REPLACE FUNCTION auth.save_federation_login(login jsonb, browser_hash bytea, seconds integer)

@@ -1,5 +1,6 @@
 export type * from "./access.ts";
 export type * from "./changes.ts";
+export type * from "./emails.ts";
 export type * from "./migration.ts";
 export type * from "./people.ts";
 export type * from "./running.ts";

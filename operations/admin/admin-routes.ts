@@ -16,6 +16,7 @@ import { backfillRoutes } from "./backfill-routes.ts";
 import { branchRoutes } from "./branch-routes.ts";
 import { catalogRoutes } from "./catalog-routes.ts";
 import { changesRoutes } from "./changes-routes.ts";
+import { emailRoutes } from "./email-routes.ts";
 import { makeEventLog } from "./event-log.ts";
 import { lostRowsRoutes } from "./lost-rows-routes.ts";
 import { migrationRoutes } from "./migration-routes.ts";
@@ -48,6 +49,7 @@ export function administratorRoutes(services: AdminServices): AdminRoutes {
     ...branchRoutes(services),
     ...catalogRoutes(services),
     ...changesRoutes(services),
+    ...emailRoutes(services),
     ...lostRowsRoutes(services),
     ...migrationRoutes(services),
     ...peopleRoutes(services),

@@ -13,13 +13,12 @@ import type {
   UserKeys,
 } from "#operations/admin-types";
 import { readFields, TEXT } from "#rest-gateway/sign-in";
-import { ApiError } from "#runtime";
-import { invalidRequest, resourceNotFound, stateConflict } from "./admin-errors.ts";
+import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
 import { type AdminRequest, type AdminRoutes, type AdminServices, NO_CONTENT } from "./admin-request.ts";
+import { requireEmail, sendSample } from "./send-sample.ts";
 
 const PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 500;
-const EMAIL_PATTERN = /^[^@\s]+@[^@\s]+$/;
 const EVENT_PATTERN = /^[\w.-]{1,100}$/;
 
 /** Sessions, the audit log, e-mails of development, identity providers, and the settings of sign-in. */
@@ -45,20 +44,11 @@ function invitationRoutes({ accounts }: AdminServices): AdminRoutes {
     },
     "POST /invitations/sample": async ({ request, userId }) => {
       const { email } = await readFields(request, { email: TEXT });
-      requireEmail(email);
-      await requireInvitations()
-        .sendSample(email, { ...clientInfoOf(request), actor: userId })
-        .catch((error: unknown) => {
-          if (error instanceof ApiError) throw error;
-          throw stateConflict(`The e-mail could not be sent: ${(error as Error).message}`, error);
-        });
+      const invitations = requireInvitations();
+      await sendSample(email, (to) => invitations.sendSample(to, { ...clientInfoOf(request), actor: userId }));
       return NO_CONTENT;
     },
   };
-}
-
-function requireEmail(text: string): void {
-  if (!EMAIL_PATTERN.test(text)) throw invalidRequest("The member email must be an e-mail address.");
 }
 
 function sessionRoutes(services: AdminServices): AdminRoutes {

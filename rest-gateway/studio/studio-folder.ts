@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { compressedResponse, dispatchMethod, type GatewayHandler, type GatewayResponse, notFound } from "#http";
 import { html, PRODUCT_ICON, PRODUCT_NAME } from "#rest-gateway/pages";
+import { EMAIL_FRAME, EMAIL_FRAME_PATH } from "./email-frame.ts";
 import { STUDIO_PATH, StudioFiles } from "./studio-files.ts";
 
 /** A path of a file, not of a page. */
@@ -12,6 +13,7 @@ const PART = /^\/studio\/(?<part>[a-z]+)(\/|$)/;
 export function studioFolder(): Readonly<Record<string, GatewayHandler>> {
   let files: StudioFiles | undefined;
   const get: GatewayHandler = async ({ path, headers }) => {
+    if (path === EMAIL_FRAME_PATH) return EMAIL_FRAME;
     files ??= new StudioFiles();
     if (!FILE_PATH.test(path)) return shell(files, path);
     const file = await files.find(path);
@@ -69,6 +71,7 @@ function securityPolicy(nonce: string): string {
     "connect-src 'self'",
     "img-src 'self' data:",
     "font-src 'self'",
+    "frame-src 'self'",
     "base-uri 'none'",
     "form-action 'self'",
     "frame-ancestors 'none'",

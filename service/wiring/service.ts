@@ -314,9 +314,9 @@ async function openIdentification(
   const gateway = makeTextMessageGateway(config);
   const textMessages = gateway && new MessageQueue({ mailer: gateway, supervisor, log, noun: "text message" });
   opened.defer(() => textMessages?.close());
-  const writeMail = readMailTemplates(config.mailTemplatesDir);
+  const mailTemplates = readMailTemplates(config.mailTemplatesDir);
   const siteUrl = () => state.siteUrl!;
-  const services = { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, limitSignUps, log };
+  const services = { asOwner, canSignIn, emailQueue, textMessages, mailTemplates, siteUrl, limitSignUps, log };
   return makeSignInServices({ ...services, ...(passwordHash && { passwordHash }), hits: state.counts.tokens });
 }
 

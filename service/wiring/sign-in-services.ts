@@ -23,7 +23,7 @@ import {
   resourceAddress,
   type TokenKeys,
 } from "#accounts/identity";
-import type { EmailQueue, MessageQueue, TextMessage, WriteMail } from "#accounts/mail";
+import type { EmailQueue, MailTemplates, MessageQueue, TextMessage } from "#accounts/mail";
 import { type Config, DEFAULT_JWT_ISSUER } from "#config";
 import type { AsOwner } from "#postgres/database";
 import { makeSharedRateLimit } from "#postgres/rate-limits";
@@ -53,7 +53,7 @@ type SignInServicesOptions = {
   readonly emailQueue: EmailQueue | null;
   /** Null if this deployment sends no text messages. */
   readonly textMessages: MessageQueue<TextMessage> | null;
-  readonly writeMail: WriteMail;
+  readonly mailTemplates: MailTemplates;
   readonly siteUrl: () => string;
   readonly limitSignUps: LimitSignUps;
   /** The cost of the hashes of passwords. */
@@ -65,7 +65,7 @@ type SignInServicesOptions = {
 
 /** Returns the services for the current settings. The caches of API keys and accounts are kept when settings change. */
 export function makeSignInServices(options: SignInServicesOptions): (config: Config) => Promise<SignInServices> {
-  const { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, limitSignUps, hits, log } = options;
+  const { asOwner, canSignIn, emailQueue, textMessages, mailTemplates, siteUrl, limitSignUps, hits, log } = options;
   const { passwordHash: parameters } = options;
   const findApiKey = makeFindApiKey({ asOwner, log });
   const validateClaims = makeValidateClaims({ asOwner, log });
@@ -81,7 +81,7 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
     const codeEmails = {
       ...config,
       ...makeMailLimits(config, asOwner),
-      writeMail,
+      mailTemplates,
       applicationUrl: () => config.applicationUrl ?? siteUrl(),
     };
     const passwords = makePasswords({ share: config.workerShare, ...(parameters && { parameters }) });

@@ -1,16 +1,14 @@
 import { useState } from "preact/hooks";
 import type { KeptEmail } from "#operations/admin-types";
 import { useLoaded } from "../api/use-loaded.ts";
-import { ActionDialog } from "../components/action-dialog.ts";
 import { Button } from "../components/button.ts";
-import { TextField } from "../components/field.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
-import { showToast } from "../components/toast.ts";
 import { type Children, html } from "../html.ts";
 import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { listEmails, sendSampleInvitation } from "./people-api.ts";
+import { SampleDialog } from "./sample-dialog.ts";
 
 /** Matches a link without the full stop or the bracket that ends a sentence. */
 const LINK = /(https?:\/\/[^\s<>"]*[^\s<>".,;:!?)])/;
@@ -28,31 +26,12 @@ export function EmailsTab() {
         <${Button} icon="refresh" onClick=${reload}>${emails.reload}<//>
       </div>
     </div>
-    ${isSending && html`<${SampleDialog} onSent=${reload} onClose=${() => setSending(false)} />`}
+    ${isSending && html`<${SampleDialog} hint=${emails.sampleHint} send=${sendSampleInvitation} onSent=${reload} onClose=${() => setSending(false)} />`}
     ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
     ${!value && isLoading && html`<${Loading} />`}
     ${value && !value.kept && html`<${Notice}>${emails.notKept}<//>`}
     ${value?.kept && value.mails.length === 0 && html`<${Empty}>${emails.none}<//>`}
     ${value?.mails.map((mail) => html`<${EmailText} key=${`${mail.at} ${mail.to}`} mail=${mail} />`)}
-  `;
-}
-
-type SampleDialogProps = { readonly onSent: () => void; readonly onClose: () => void };
-
-/** Sends a sample of an invitation; the dialog shows why the server of e-mails refuses it. */
-function SampleDialog({ onSent, onClose }: SampleDialogProps) {
-  const [email, setEmail] = useState("");
-  const { emails } = texts.people;
-  const send = async () => {
-    await sendSampleInvitation(email);
-    showToast({ text: emails.sampleToast(email) });
-    onSent();
-  };
-  return html`
-    <${ActionDialog} title=${emails.sendSample} action=${emails.send} onAct=${send} onClose=${onClose}>
-      <p>${emails.sampleHint}</p>
-      <${TextField} type="email" required label=${texts.people.email} value=${email} onInput=${setEmail} autocomplete="off" />
-    <//>
   `;
 }
 

@@ -11,6 +11,7 @@ import { EmailsTab } from "./emails-tab.ts";
 import { KeysTab } from "./keys-tab.ts";
 import { listProviders } from "./people-api.ts";
 import { SettingsTab } from "./settings-tab.ts";
+import { TemplatesTab } from "./templates-tab.ts";
 import { UserView } from "./user-view.ts";
 import { UsersTab } from "./users-tab.ts";
 
@@ -19,6 +20,7 @@ const TABS = {
   keys: KeysTab,
   providers: ProvidersTab,
   settings: SettingsTab,
+  templates: TemplatesTab,
   emails: EmailsTab,
   audit: AuditTab,
 } as const;

@@ -190,6 +190,7 @@ export const GROWING: readonly Growth[] = [
 /** The reasons why requests of strangers add no rows to the other tables. */
 export const NOT_GROWING: Readonly<Record<string, string>> = {
   "content_service.shared_queries": "written by administrators, at most 1,000",
+  "auth.email_templates": "written by administrators, one for each e-mail",
   "content_service.table_views": "written by administrators, at most 1,000",
   "storage.buckets": "written by those whom a policy lets: at first administrators alone",
   "api.schedule_runs": "written by the clock of the schedules",

@@ -109,7 +109,7 @@ async function newPage(context: BrowserContext): Promise<Page> {
   await context.clearCookies();
   const page = await context.newPage();
   await page.addInitScript(`
-    if (location.protocol.startsWith("http") && window.name !== "studio") {
+    if (self === top && location.protocol.startsWith("http") && window.name !== "studio") {
       localStorage.clear();
       window.name = "studio";
     }`);

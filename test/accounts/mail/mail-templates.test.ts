@@ -1,8 +1,10 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readMailTemplates, type TemplateValues } from "../../../accounts/mail/mail-templates.ts";
+import type { TemplateValues } from "../../../accounts/mail/compile-template.ts";
+import { readMailTemplates } from "../../../accounts/mail/mail-templates.ts";
 
 const VALUES: TemplateValues = {
   ConfirmationURL: "https://api.example.org/auth/v1/verify?token=abc&type=recovery",
@@ -17,6 +19,9 @@ const VALUES: TemplateValues = {
   Project: "Tasks & Co",
 };
 
+/** A database in which nobody has saved a template. */
+const client = { query: async () => ({ rows: [] }) } as unknown as pg.ClientBase;
+
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "templates-"));
@@ -26,16 +31,21 @@ afterEach(() => rm(folder, { recursive: true }));
 const write = (name: string, text: string) => writeFile(join(folder, name), text);
 
 describe("the templates of e-mails", () => {
-  test("without a folder have the link and the code in the default text", () => {
-    const { subject, text, html } = readMailTemplates(null)("recovery", "ada@example.org", VALUES);
+  test("without a folder have the link and the code in the default text", async () => {
+    const { subject, text, html } = await readMailTemplates(null).write(client, "recovery", "ada@example.org", VALUES);
     expect(subject).toBe("Set a new password");
     expect(text).toContain(`${VALUES.ConfirmationURL}\n`);
     expect(text).toContain("123456");
     expect(html).toBeUndefined();
   });
 
-  test("name the inviter and the project in an invitation, as text and escaped in HTML", () => {
-    const { subject, text, html } = readMailTemplates(null)("invitation", "ada@example.org", VALUES);
+  test("name the inviter and the project in an invitation, as text and escaped in HTML", async () => {
+    const { subject, text, html } = await readMailTemplates(null).write(
+      client,
+      "invitation",
+      "ada@example.org",
+      VALUES,
+    );
     expect(subject).toBe("<Grace> invites you to Tasks & Co");
     expect(text).toContain(`<Grace> invites you to Tasks & Co.`);
     expect(text).toContain(`${VALUES.ConfirmationURL}\n`);
@@ -49,7 +59,12 @@ describe("the templates of e-mails", () => {
       'Subject: Hello {{ .Data.first_name }}\n\n<h2>Hi {{.Data.first_name}}</h2>\n<p><a href="{{ .ConfirmationURL }}">Log In</a></p>' +
         "<p>{{- .Token }} {{ .Data.nested.city }}{{ .Data.absent }} {{ .Data.nested }}</p>",
     );
-    const { subject, text, html } = readMailTemplates(folder)("magic_link", "ada@example.org", VALUES);
+    const { subject, text, html } = await readMailTemplates(folder).write(
+      client,
+      "magic_link",
+      "ada@example.org",
+      VALUES,
+    );
     expect(subject).toBe("Hello <Ada> & 'Eve'");
     expect(html).toContain("<h2>Hi &lt;Ada&gt; &amp; &#39;Eve&#39;</h2>");
     expect(html).toContain('href="https://api.example.org/auth/v1/verify?token=abc&amp;type=recovery"');
@@ -60,19 +75,21 @@ describe("the templates of e-mails", () => {
   test("keep the default subject without a first line for it, and cannot add headers by a value in it", async () => {
     await write("recovery.txt", "Code: {{ .Token }}\n");
     await write("invite.txt", "Subject: For {{ .Data.first_name }}\n\nCode: {{ .Token }}\n");
-    const writeMail = readMailTemplates(folder);
-    expect(writeMail("recovery", "ada@example.org", VALUES)).toEqual({
+    const templates = readMailTemplates(folder);
+    expect(await templates.write(client, "recovery", "ada@example.org", VALUES)).toEqual({
       to: "ada@example.org",
       subject: "Set a new password",
       text: "Code: 123456\n",
     });
     const values = { ...VALUES, Data: { first_name: "Ada\r\nBcc: eve@example.org" } };
-    expect(writeMail("invite", "ada@example.org", values).subject).toBe("For Ada Bcc: eve@example.org");
+    const { subject } = await templates.write(client, "invite", "ada@example.org", values);
+    expect(subject).toBe("For Ada Bcc: eve@example.org");
   });
 
   test("read no property that a value inherits", async () => {
     await write("invite.txt", "[{{ .Data.constructor }}{{ .Data.first_name.length }}]");
-    expect(readMailTemplates(folder)("invite", "ada@example.org", VALUES).text).toBe("[]");
+    const { text } = await readMailTemplates(folder).write(client, "invite", "ada@example.org", VALUES);
+    expect(text).toBe("[]");
   });
 });
 

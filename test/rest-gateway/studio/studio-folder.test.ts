@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { cp, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -89,6 +90,16 @@ describe("the files of /studio", () => {
     expect(again.status).toBe(304);
     const plain = await get("/studio/app/studio.css", { "Accept-Encoding": "identity", "If-None-Match": etag });
     expect(plain.status).toBe(200);
+  });
+
+  test("the document that shows an e-mail runs its own script only, with an origin of its own, in Studio alone", async () => {
+    const response = await get("/studio/app/email-frame.html");
+    expect(response.status).toBe(200);
+    const policy = response.headers.get("content-security-policy")!;
+    expect(policy).toMatch(/^default-src 'none'; script-src 'sha256-[\w+/=]+'; /);
+    expect(policy).toMatch(/frame-ancestors 'self'; sandbox allow-scripts$/);
+    const [, script] = /<script>(.*)<\/script>/s.exec(await response.text())!;
+    expect(policy).toContain(`'sha256-${hash("sha256", script!, "base64")}'`);
   });
 
   test.each([
