@@ -451,6 +451,12 @@ export const OBSERVABILITY_SETTINGS = {
     "1000",
     "The duration in milliseconds from which statements are logged; 0 means never.",
   ),
+  requestLogMb: withDefault(
+    "REQUEST_LOG_MB",
+    integer(0),
+    "0",
+    "The megabytes of a [log of requests](observability.md#log-of-requests) in DATA_DIR, which Studio searches beyond the last 1,000; 0 means no log.",
+  ),
   recordRequests: withDefault(
     "RECORD_REQUESTS",
     flag,

@@ -9,6 +9,7 @@ import {
   type Metric,
   type MetricSample,
   RecentRequests,
+  type RequestLog,
   type RequestTotals,
   type Tracing,
 } from "#http/observability";
@@ -45,11 +46,13 @@ export class RequestMetrics {
   /** True if requests are counted even if they are not logged, which costs one or two percent of a small request. */
   isWatched: boolean;
   readonly recent = new RecentRequests();
+  readonly #log: RequestLog | null;
   readonly #counters = new Map<RouteTemplate, Map<string, RouteCounter>>();
   #unwatch: NodeJS.Timeout | undefined;
 
-  constructor({ isWatched }: Pick<RequestMetrics, "isWatched">) {
-    this.isWatched = isWatched;
+  constructor({ isWatched, log = null }: Pick<RequestMetrics, "isWatched"> & { readonly log?: RequestLog | null }) {
+    this.isWatched = isWatched || log !== null;
+    this.#log = log;
   }
 
   /** Counts all requests of the next minute. */
@@ -68,7 +71,8 @@ export class RequestMetrics {
     const entry = this.#counters.get(route)?.get(method) ?? this.#open(route, method);
     entry.statuses.set(status, (entry.statuses.get(status) ?? 0) + 1);
     entry.durations.add(milliseconds);
-    this.recent.add({ ...request, at: Date.now(), interface: route.interface });
+    const kept = this.recent.add({ ...request, at: Date.now(), interface: route.interface });
+    this.#log?.add(kept);
   }
 
   totals(): ReadonlyMap<string, RequestTotals> {

@@ -19,7 +19,9 @@ export {
   sumCounters,
 } from "./metrics.ts";
 export type { FunctionLine, ProcessActivity, SharedActivity } from "./process-activity.ts";
-export { MAX_RECENT_REQUESTS, RecentRequests, searchRequests } from "./recent-requests.ts";
+export { MAX_RECENT_REQUESTS, RecentRequests, type RequestSearch, searchRequests } from "./recent-requests.ts";
 export { addUp, INTERVAL_SECONDS, RequestHistory, type RequestTotals, summarizeIntervals } from "./request-history.ts";
+export { openRequestLog, type RequestLog, requestLogFolder } from "./request-log.ts";
 export { type OtherRequests, type RequestOutline, RequestRecorder } from "./request-recorder.ts";
+export { searchRequestLog } from "./search-request-log.ts";
 export { openTracing, type Tracing } from "./tracing.ts";

@@ -19,10 +19,13 @@ export class RecentRequests {
   readonly #requests: RecentRequest[] = [];
   #next = 0;
 
-  add(request: RecentRequest): void {
+  /** Keeps the request with the beginning of its path, and returns that. */
+  add(request: RecentRequest): RecentRequest {
     const path = request.path.length > MAX_PATH_CHARACTERS ? request.path.slice(0, MAX_PATH_CHARACTERS) : request.path;
-    this.#requests[this.#next] = { ...request, path };
+    const kept = { ...request, path };
+    this.#requests[this.#next] = kept;
     this.#next = (this.#next + 1) % MAX_RECENT_REQUESTS;
+    return kept;
   }
 
   list(): readonly RecentRequest[] {

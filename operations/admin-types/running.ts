@@ -184,6 +184,8 @@ export type FoundRequests = {
   }[];
   readonly searched: number;
   readonly kept_per_process: number;
+  /** The bound of the log of requests, which is searched too; 0 if there is none. */
+  readonly log_megabytes: number;
 };
 
 /** The response of `GET /functions/log`. */

@@ -4,6 +4,9 @@ import {
   INTERVAL_SECONDS,
   MAX_RECENT_REQUESTS,
   type ProcessActivity,
+  type RequestSearch,
+  requestLogFolder,
+  searchRequestLog,
   searchRequests,
   summarizeIntervals,
 } from "#http/observability";
@@ -86,21 +89,30 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
     },
     "GET /requests": async ({ request: { query } }) => {
       const requests = await everywhere.recentRequests();
-      const found = searchRequests(requests, {
+      const search: RequestSearch = {
         words: (query.get("search") ?? "").split(/\s+/).filter(Boolean),
         status: readWholeNumber(query, "status"),
         interface: query.get("interface") || null,
         leastMilliseconds: readWholeNumber(query, "least_ms") ?? 0,
         limit: MAX_LISTED,
-      });
+      };
+      const logged = config.requestLogMb === 0 ? null : await searchRequestLog(requestLogFolder(config), search);
+      // Requests are in the log a moment later, and without a log only among the last ones.
+      const found = new Map(
+        [...searchRequests(requests, search), ...(logged?.requests ?? [])].map((each) => [
+          `${each.id} ${each.at}`,
+          each,
+        ]),
+      );
       const list: FoundRequests = {
-        requests: found.map(({ at, milliseconds, ...each }) => ({
+        requests: searchRequests([...found.values()], search).map(({ at, milliseconds, ...each }) => ({
           at: new Date(at).toISOString(),
           ...each,
           milliseconds: Math.round(milliseconds * 10) / 10,
         })),
-        searched: requests.length,
+        searched: Math.max(requests.length, logged?.searched ?? 0),
         kept_per_process: MAX_RECENT_REQUESTS,
+        log_megabytes: config.requestLogMb,
       };
       return jsonResponse(200, list);
     },

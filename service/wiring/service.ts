@@ -16,7 +16,7 @@ import { checkInScratch, ScheduledBackup } from "#cluster/archive";
 import type { Config } from "#config";
 import { openFileStore, openFiles } from "#files";
 import { GRAPHQL_PATH, type GraphqlInterface } from "#graphql";
-import { makeServiceCounters } from "#http/observability";
+import { makeServiceCounters, openRequestLog } from "#http/observability";
 import {
   type AdmissionForUpgrade,
   type DrainMode,
@@ -89,7 +89,9 @@ export async function startService(environmentConfig: Config, options: ServiceOp
 
   const versions = makeVersionReader(asOwner);
   const work = await openWork(core, state, { versions, backups }, opened);
-  const requests = new RequestMetrics({ isWatched: config.adminPort !== null });
+  const requestLog = openRequestLog(config, log);
+  opened.defer(() => requestLog?.flush());
+  const requests = new RequestMetrics({ isWatched: config.adminPort !== null, log: requestLog });
   const traffic = new HttpTraffic();
   const operations = openOperations({
     ...{ ...core, ...interfaces, ...work, ...work.jobKinds, counts: state.counts, health, requests, traffic },

@@ -49,7 +49,7 @@ export function RequestSearch() {
       </div>
       <div class="row">
         <${Button} size="small" icon="refresh" onClick=${reload}>${words.reload}<//>
-        <span role="status" class="quiet">${value && words.of(rows.length, value.searched, value.kept_per_process)}</span>
+        <span role="status" class="quiet">${value && words.of(rows.length, value.searched, value.kept_per_process, value.log_megabytes)}</span>
       </div>
       ${error && html`<${Notice} kind="error" error=${error} />`}
       ${value && rows.length === 0 && html`<p class="quiet">${words.none}</p>`}

@@ -71,8 +71,10 @@ export const runningTexts = {
       least: "At least, in milliseconds",
       reload: "Search again",
       none: "No request matches.",
-      of: (found: number, searched: number, kept: number) =>
-        `${found} of the last ${searched} requests. Each process keeps ${kept}.`,
+      of: (found: number, searched: number, kept: number, logMegabytes: number) =>
+        logMegabytes === 0
+          ? `${found} of the last ${searched} requests. Each process keeps ${kept}.`
+          : `${found} of the last ${searched} requests. The log has at most ${logMegabytes} MB.`,
       method: "Method and path",
       id: "Request id",
       at: "Time",

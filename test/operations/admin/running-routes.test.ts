@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import jwt from "jsonwebtoken";
@@ -8,7 +8,7 @@ import { cloneDatabase, useDatabase } from "../../database.ts";
 import { useFixture } from "../../fixture.ts";
 import { startGateway, workersOf } from "../../program.ts";
 import { SECRET } from "../../secret.ts";
-import { useService } from "../../serve.ts";
+import { serve, useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 const database = useDatabase();
@@ -296,6 +296,38 @@ describe("a statement is cancelled", () => {
       expect((await send("POST", "/admin/v1/running/cancel", body)).status).toBe(400);
     }
   });
+});
+
+test("requests of an earlier process are found in the log of requests, without their query strings", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "request-log-"));
+  const settings = { STUDIO: "administrators", DATA_DIR: folder, REQUEST_LOG_MB: "1" };
+  const find = async (url: string, query: string) => {
+    const headers = { Authorization: tokenOf({ role: "admin" }) };
+    return (await (await fetch(`${url}/admin/v1/requests?${query}`, { headers })).json()) as Json;
+  };
+  try {
+    const first = await serve(database, settings);
+    await fetch(`${first.url}/rest/v1/nowhere?secret=hidden`);
+    await first.stop();
+    const second = await serve(database, settings);
+    try {
+      const { requests, log_megabytes: megabytes } = await find(second.url, "search=nowhere&interface=table");
+      expect(requests).toMatchObject([{ method: "GET", path: "/rest/v1/nowhere", status: 401, interface: "table" }]);
+      expect(megabytes).toBe(1);
+      // A request that is among the last ones and in the log is found once.
+      await fetch(`${second.url}/rest/v1/somewhere`);
+      await until(async () => (await find(second.url, "search=somewhere")).searched > 3);
+      expect((await find(second.url, "search=somewhere")).requests).toHaveLength(1);
+    } finally {
+      await second.stop();
+    }
+    const files = await readdir(join(folder, "requests"));
+    const written = await Promise.all(files.map((name) => readFile(join(folder, "requests", name), "utf8")));
+    expect(written.join("")).toContain("/rest/v1/nowhere");
+    expect(written.join("")).not.toContain("hidden");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 describe("several processes", () => {
