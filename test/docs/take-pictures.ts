@@ -9,6 +9,8 @@ import { startReady, stopped } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";
 import { ADDRESS, readFiveMinutes } from "./five-minutes.ts";
 import { linesUntil } from "./lines-until.ts";
+import { takePageSheets } from "./page-sheets.ts";
+import { signInAda } from "./sign-in-ada.ts";
 import { openTerminal } from "./terminal.ts";
 
 // Takes the pictures of the documentation, in docs/pictures: `node_modules/.bin/node test/docs/take-pictures.ts`.
@@ -66,6 +68,7 @@ try {
   await takeSignIn(browser);
   await takeAccount(browser);
   await takeExample(browser, key);
+  await takePageSheets(browser, service.url, PICTURES);
 } finally {
   await browser.close();
   await terminal.close();
@@ -134,11 +137,8 @@ async function takeSignIn(browser: Browser): Promise<void> {
 }
 
 async function takeAccount(browser: Browser): Promise<void> {
-  const page = await opened(browser, `${service.url}/auth/sign-in`, DESKTOP);
-  await page.getByLabel("E-mail address or user name").fill("ada@example.org");
-  await page.getByLabel("Password").fill("Tangerine-Boat-7");
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await page.waitForURL("**/auth/account");
+  const page = await (await browser.newContext(DESKTOP)).newPage();
+  await signInAda(page, service.url);
   await shoot(page, "account");
 }
 
