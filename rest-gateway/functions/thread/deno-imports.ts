@@ -1,3 +1,4 @@
+import { isBuiltin } from "node:module";
 import { extname } from "node:path";
 
 /** The target of an import by `jsr:` or `https:`. */
@@ -5,6 +6,8 @@ export type DenoImport =
   | { readonly kind: "npm"; readonly name: string; readonly path: string; readonly install: string }
   /** A module of `deno-modules`, and the package of the project that it imports. */
   | { readonly kind: "service"; readonly url: string; readonly needs: NeededPackage | null }
+  /** A module of Node, such as `node:crypto`. */
+  | { readonly kind: "builtin"; readonly specifier: string }
   | { readonly kind: "empty" };
 
 type NeededPackage = { readonly specifier: string; readonly install: string };
@@ -15,6 +18,14 @@ type NeededPackage = { readonly specifier: string; readonly install: string };
  */
 const MODULES: Readonly<Record<string, string>> = {
   "https://deno.land/std/http/server.ts": "service:http-server",
+  "https://deno.land/std/http/http_status.ts": "service:http-status",
+  "https://deno.land/std/http/status.ts": "service:http-status",
+  "https://deno.land/std/async/delay.ts": "service:delay",
+  "https://deno.land/std/path/mod.ts": "service:path",
+  "https://deno.land/std/path/posix/mod.ts": "service:path",
+  "https://deno.land/std/uuid/mod.ts": "service:uuid",
+  "https://deno.land/std/uuid/v4.ts": "service:uuid-v4",
+  "https://deno.land/std/encoding/base32.ts": "service:base32",
   "https://deno.land/std/encoding/base64.ts": "service:base64",
   "https://deno.land/std/encoding/base64url.ts": "service:base64url",
   "https://deno.land/std/encoding/hex.ts": "service:hex",
@@ -23,6 +34,13 @@ const MODULES: Readonly<Record<string, string>> = {
   "https://deno.land/std/crypto/timing_safe_equal.ts": "service:crypto",
   // The file .env of the functions is in `Deno.env` already.
   "https://deno.land/std/dotenv/load.ts": "empty",
+  "https://deno.land/std/dotenv/mod.ts": "service:dotenv",
+  "https://deno.land/x/dotenv/load.ts": "empty",
+  "https://deno.land/x/dotenv/mod.ts": "service:dotenv",
+  "jsr:@std/async/delay": "service:delay",
+  "jsr:@std/dotenv": "service:dotenv",
+  "jsr:@std/http/status": "service:http-status",
+  "jsr:@std/encoding/base32": "service:base32",
   "jsr:@std/encoding/base64": "service:base64",
   "jsr:@std/encoding/base64url": "service:base64url",
   "jsr:@std/encoding/hex": "service:hex",
@@ -40,6 +58,8 @@ const MODULES: Readonly<Record<string, string>> = {
   "jsr:@panva/jose": "npm:jose",
   "jsr:@upstash/redis": "npm:@upstash/redis",
   "jsr:@oak/oak": "service:oak",
+  "jsr:@oak/oak/application": "service:oak",
+  "jsr:@oak/oak/router": "service:oak",
   "jsr:@db/postgres": "service:postgres",
   "https://deno.land/x/oak/mod.ts": "service:oak",
   "https://deno.land/x/postgres/mod.ts": "service:postgres",
@@ -51,12 +71,33 @@ const MODULES: Readonly<Record<string, string>> = {
   "https://deno.land/x/jose/index.ts": "npm:jose",
   "https://deno.land/x/grammy/mod.ts": "npm:grammy",
   "https://deno.land/x/upstash_redis/mod.ts": "npm:@upstash/redis",
+  "https://deno.land/x/supabase/mod.ts": "npm:@supabase/supabase-js",
+  "https://deno.land/x/puppeteer/mod.ts": "npm:puppeteer-core",
+  "https://deno.land/x/slack_web_api/mod.js": "npm:@slack/web-api",
+  "https://deno.land/x/imagescript/mod.ts": "npm:imagescript",
+  "https://deno.land/x/sentry/index.mjs": "npm:@sentry/deno",
+  "https://deno.land/x/djwt/mod.ts": "service:djwt",
+  "https://deno.land/x/bcrypt/mod.ts": "service:bcrypt",
+  "https://deno.land/x/denomailer/mod.ts": "service:denomailer",
+  "https://deno.land/x/smtp/mod.ts": "service:denomailer",
   // Packages of npm use fetch or Node's requests, and need no XMLHttpRequest.
   "https://deno.land/x/xhr/mod.ts": "empty",
 };
 
 /** The packages that modules of the service import from the project. */
 const NEEDED_PACKAGES: Readonly<Record<string, string>> = { oak: "@oakserver/oak" };
+
+/** Packages of npm with other exports, which help where no exact one exists. */
+const SIMILAR_PACKAGES: Readonly<Record<string, string>> = {
+  "x/deno_dom": "linkedom",
+  "x/sift": "hono",
+  "x/cors": "hono",
+  "x/oauth2_client": "oauth4webapi",
+  "x/og_edge": "@vercel/og",
+  "x/qrcode": "qrcode",
+};
+/** Folders of `https://deno.land/std` that are no packages of jsr. */
+const REMOVED_FROM_STD: ReadonlySet<string> = new Set(["hash", "node"]);
 
 const JSR = /^jsr:\/?(@[^/@]+\/[^/@]+)(?:@([^/]+))?(\/.*)?$/;
 const DENO_LAND = /^https:\/\/deno\.land\/(std|x\/[^/@]+)(?:@v?(\d+)?[^/]*)?(\/.*)$/;
@@ -74,6 +115,8 @@ export function findDenoImport(specifier: string): DenoImport | null {
   if (jsr) return findJsrImport(jsr[1]!, jsr[2] ?? null, jsr[3] ?? "");
   // Not each version was published at both places.
   const [, folder, major, file] = DENO_LAND.exec(specifier) ?? [];
+  const [, builtin] = (folder === "std" && /^\/node\/([\w/]+)\.ts$/.exec(file ?? "")) || [];
+  if (builtin !== undefined && isBuiltin(builtin)) return { kind: "builtin", specifier: `node:${builtin}` };
   const listed = MODULES[`https://deno.land/${folder}${file}`];
   if (listed !== undefined) return toTarget(listed, major ?? null, "");
   const [, name, version, path] = CDN.exec(specifier) ?? JSDELIVR.exec(specifier) ?? [];
@@ -127,5 +170,11 @@ export function findStandardPackage(specifier: string): string | null {
     .replaceAll("_", "-")
     .split("/")
     .filter((part) => part !== "");
-  return name === undefined ? null : ["@std", name, ...path].join("/");
+  return name === undefined || REMOVED_FROM_STD.has(name) ? null : ["@std", name, ...path].join("/");
+}
+
+/** Returns the package of npm that a function can be changed to use. */
+export function findSimilarPackage(specifier: string): string | null {
+  const [, folder = ""] = DENO_LAND.exec(specifier) ?? [];
+  return SIMILAR_PACKAGES[folder] ?? null;
 }

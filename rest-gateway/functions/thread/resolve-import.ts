@@ -1,6 +1,12 @@
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type DenoImport, explainInstall, findDenoImport, findStandardPackage } from "./deno-imports.ts";
+import {
+  type DenoImport,
+  explainInstall,
+  findDenoImport,
+  findSimilarPackage,
+  findStandardPackage,
+} from "./deno-imports.ts";
 import type { ImportMap } from "./messages.ts";
 
 /** A specifier that Node can resolve, a module of the service, an empty module, or the reason for a refusal. */
@@ -12,7 +18,7 @@ export type ImportTarget =
       /** The command that installs the package. */
       readonly install: string | null;
     }
-  | Exclude<DenoImport, { readonly kind: "npm" }>
+  | Exclude<DenoImport, { readonly kind: "npm" | "builtin" }>
   | { readonly kind: "refused"; readonly reason: string };
 
 /** An npm specifier: `npm:@scope/name@1.2.3/path`. */
@@ -30,21 +36,25 @@ export function resolveImport(specifier: string, map: ImportMap | null): ImportT
   if (/^(https?|jsr):/.test(target)) {
     const found = findDenoImport(target);
     if (!found) return { kind: "refused", reason: explainRefusal(target, map) };
+    if (found.kind === "builtin") return toModule(found.specifier, null);
     return found.kind === "npm" ? toModule(`${found.name}${found.path}`, found.install) : found;
   }
   if (/^(data|blob):/.test(target)) return { kind: "refused", reason: "imports by data: and blob: are not supported" };
   return { kind: "module", specifier: target, parent: mapped === null ? null : map!.base, install: null };
 }
 
-function toModule(specifier: string, install: string): ImportTarget {
+function toModule(specifier: string, install: string | null): ImportTarget {
   return { kind: "module", specifier, parent: null, install };
 }
 
 function explainRefusal(target: string, map: ImportMap | null): string {
   const standard = findStandardPackage(target);
   const file = map ? basename(fileURLToPath(map.base)) : "deno.json";
-  const line = `"${target}": "${standard ? `jsr:${standard}` : "npm:<package>"}"`;
-  const install = standard ? `npx jsr add ${standard.split("/", 2).join("/")}` : "npm install <package>";
+  const similar = findSimilarPackage(target);
+  const line = `"${target}": "${standard ? `jsr:${standard}` : `npm:${similar ?? "<package>"}`}"`;
+  const install = standard
+    ? `npx jsr add ${standard.split("/", 2).join("/")}`
+    : `npm install ${similar ?? "<package>"}${similar ? ", which has other exports" : ""}`;
   return `nothing is loaded from other servers; run ${install}, and add to "imports" of ${file}: ${line}`;
 }
 

@@ -106,7 +106,7 @@ const FILES: Readonly<Record<string, string>> = {
     Deno.serve(() => new Response(String(cors ?? other)));`,
   "unknown/index.ts": `
     import { join } from "jsr:@std/path@1/join";
-    import { SMTPClient } from "https://deno.land/x/denomailer@1.6.0/mod.ts";
+    import { SMTPClient } from "https://deno.land/x/other@1.6.0/mod.ts";
     import Stripe from "https://esm.sh/stripe@12.4.1?target=deno";
     const lazily = () => import("npm:openai@4");
     Deno.serve(() => new Response(join(SMTPClient, Stripe, lazily)));`,
@@ -152,7 +152,7 @@ test("what cannot be imported is named before the first request, with the comman
   expect(await linesOf("unknown")).toEqual([
     expect.stringMatching(/unknown\/index\.ts:2: the package @std\/path is not installed: npx jsr add @std\/path@1$/),
     expect.stringMatching(
-      /unknown\/index\.ts:3: nothing is loaded .* to "imports" of deno\.json: "https:\/\/deno\.land\/x\/denomailer@1\.6\.0\/mod\.ts": "npm:<package>"$/,
+      /unknown\/index\.ts:3: nothing is loaded .* to "imports" of deno\.json: "https:\/\/deno\.land\/x\/other@1\.6\.0\/mod\.ts": "npm:<package>"$/,
     ),
     expect.stringMatching(/unknown\/index\.ts:4: the package stripe is not installed: npm install stripe@12\.4\.1$/),
     expect.stringMatching(/unknown\/index\.ts:5: the package openai is not installed: npm install openai@4$/),

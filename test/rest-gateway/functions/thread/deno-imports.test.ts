@@ -47,7 +47,7 @@ test.each(["https://deno.land/std@0.1.0/dotenv/load.ts", "https://deno.land/x/xh
 );
 
 test.each([
-  "https://deno.land/std@0.168.0/path/mod.ts",
+  "https://deno.land/std@0.168.0/csv/mod.ts",
   "https://deno.land/x/zod@v3.22.4/types.ts",
   "https://esm.sh/gh/owner/name@1",
   "https://example.org/zod@3",

@@ -27,6 +27,10 @@ test.each([
   // The table has these
   ["https://esm.sh/lodash", ["lodash", null]],
   ["jsr:@supabase/supabase-js@2/cors", ["@supabase/supabase-js/cors", null]],
+  ["https://deno.land/std@0.177.0/node/crypto.ts", ["node:crypto", null]],
+  ["https://deno.land/std@0.177.0/node/fs/promises.ts", ["node:fs/promises", null]],
+  ["https://deno.land/x/puppeteer@16.2.0/mod.ts", ["puppeteer-core", null]],
+  ["jsr:@oak/oak@17/application", "service"],
   // Types have no content
   ["jsr:@supabase/functions-js/edge-runtime.d.ts", "empty"],
   ["jsr:@supabase/functions-js@2/edge-runtime.d.ts", "empty"],
@@ -37,13 +41,20 @@ test.each([
 
 test.each([
   [
-    "https://deno.land/std@0.208.0/path/mod.ts",
-    'run npx jsr add @std/path, and add to "imports" of deno.json: "https://deno.land/std@0.208.0/path/mod.ts": "jsr:@std/path"',
+    "https://deno.land/std@0.208.0/csv/mod.ts",
+    'run npx jsr add @std/csv, and add to "imports" of deno.json: "https://deno.land/std@0.208.0/csv/mod.ts": "jsr:@std/csv"',
   ],
   [
-    "https://deno.land/x/denomailer@1.6.0/mod.ts",
-    'run npm install <package>, and add to "imports" of deno.json: "https://deno.land/x/denomailer@1.6.0/mod.ts": "npm:<package>"',
+    "https://deno.land/x/other@1.6.0/mod.ts",
+    'run npm install <package>, and add to "imports" of deno.json: "https://deno.land/x/other@1.6.0/mod.ts": "npm:<package>"',
   ],
+  [
+    "https://deno.land/x/deno_dom@v0.1.45/deno-dom-wasm.ts",
+    'run npm install linkedom, which has other exports, and add to "imports" of deno.json: "https://deno.land/x/deno_dom@v0.1.45/deno-dom-wasm.ts": "npm:linkedom"',
+  ],
+  // Newer versions of std have no such module, and jsr has no such package
+  ["https://deno.land/std@0.177.0/hash/mod.ts", "run npm install <package>, and add"],
+  ["https://deno.land/std@0.177.0/node/other.ts", "run npm install <package>, and add"],
   ["data:text/javascript,export {}", "imports by data: and blob: are not supported"],
 ])("%s is refused", (specifier, reason) => {
   expect(resolveImport(specifier, map)).toEqual({ kind: "refused", reason: expect.stringContaining(reason) });

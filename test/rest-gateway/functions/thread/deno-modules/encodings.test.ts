@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import * as base32 from "../../../../../rest-gateway/functions/thread/deno-modules/base32.ts";
 import * as base64 from "../../../../../rest-gateway/functions/thread/deno-modules/base64.ts";
 import * as base64url from "../../../../../rest-gateway/functions/thread/deno-modules/base64url.ts";
 import * as hex from "../../../../../rest-gateway/functions/thread/deno-modules/hex.ts";
@@ -12,6 +13,14 @@ test("base64 encodes texts, buffers and views, under both names", () => {
   expect(base64.encode("grün")).toBe("Z3LDvG4=");
   expect(base64.decode("+//+AQ==")).toEqual(bytes);
   expect(() => base64.decodeBase64("no base64!")).toThrow();
+});
+
+test("base32 has the texts of RFC 4648, under both names", () => {
+  const texts = { "": "", f: "MY======", fo: "MZXQ====", foo: "MZXW6===", foob: "MZXW6YQ=", fooba: "MZXW6YTB" };
+  expect(Object.keys(texts).map(base32.encodeBase32)).toEqual(Object.values(texts));
+  expect(Object.values(texts).map((text) => Buffer.from(base32.decode(text)).toString())).toEqual(Object.keys(texts));
+  expect(base32.encode(part)).toBe(base32.encodeBase32(bytes));
+  expect(() => base32.decodeBase32("my======")).toThrow(TypeError);
 });
 
 test("base64url has no padding, and takes it", () => {
