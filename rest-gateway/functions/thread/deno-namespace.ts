@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import fs from "node:fs";
+import { hostname, release } from "node:os";
 import { inspect } from "node:util";
 
 type ServeInfo = { readonly remoteAddr: { transport: "tcp"; hostname: string; port: number } };
@@ -40,6 +41,10 @@ export function makeDenoNamespace(served: Served): Readonly<Record<string, unkno
     cwd: () => process.cwd(),
     exit: (code?: number) => process.exit(code),
     inspect,
+    permissions: PERMISSIONS,
+    hostname,
+    osRelease: release,
+    execPath: () => process.execPath,
     memoryUsage: () => process.memoryUsage(),
     errors: ERRORS,
   });
@@ -52,7 +57,28 @@ function makeMissing(name: string) {
   };
 }
 
-const ERROR_NAMES = ["NotFound", "PermissionDenied", "AlreadyExists", "InvalidData", "TimedOut", "Interrupted", "Http"];
+/** Functions have all permissions. */
+const GRANTED = Object.freeze({ state: "granted", partial: false, onchange: null });
+const PERMISSIONS = Object.freeze({
+  query: async () => GRANTED,
+  querySync: () => GRANTED,
+  request: async () => GRANTED,
+  requestSync: () => GRANTED,
+});
+
+const ERROR_NAMES = [
+  "NotFound",
+  "PermissionDenied",
+  "AlreadyExists",
+  "InvalidData",
+  "TimedOut",
+  "Interrupted",
+  "Http",
+  "BadResource",
+  "ConnectionRefused",
+  "NotSupported",
+  "UnexpectedEof",
+];
 const ERRORS = Object.fromEntries(ERROR_NAMES.map((name) => [name, { [name]: class extends Error {} }[name]!]));
 
 function makeEnvironment() {
@@ -91,23 +117,61 @@ function makeServe(served: Served) {
   };
 }
 
+type Path = string | URL;
+type Recursive = { readonly recursive?: boolean };
+type WriteOptions = { readonly append?: boolean; readonly create?: boolean; readonly mode?: number };
+
 function fileMembers() {
   const { promises } = fs;
+  const write = (path: Path, data: Uint8Array | string, options?: WriteOptions) =>
+    promises.writeFile(path, data, toFlags(options));
+  const writeSync = (path: Path, data: Uint8Array | string, options?: WriteOptions) =>
+    fs.writeFileSync(path, data, toFlags(options));
   return {
-    readFile: async (path: string | URL) => new Uint8Array(await promises.readFile(path)),
-    readFileSync: (path: string | URL) => new Uint8Array(fs.readFileSync(path)),
-    readTextFile: (path: string | URL) => promises.readFile(path, "utf8"),
-    readTextFileSync: (path: string | URL) => fs.readFileSync(path, "utf8"),
-    writeFile: (path: string | URL, data: Uint8Array) => promises.writeFile(path, data),
-    writeTextFile: (path: string | URL, text: string) => promises.writeFile(path, text),
-    writeTextFileSync: (path: string | URL, text: string) => fs.writeFileSync(path, text),
-    remove: (path: string | URL, options?: { readonly recursive?: boolean }) => promises.rm(path, options),
-    mkdir: (path: string | URL, options?: { readonly recursive?: boolean }) => promises.mkdir(path, options),
-    stat: async (path: string | URL) => toFileInfo(await promises.stat(path)),
+    readFile: async (path: Path) => new Uint8Array(await promises.readFile(path)),
+    readFileSync: (path: Path) => new Uint8Array(fs.readFileSync(path)),
+    readTextFile: (path: Path) => promises.readFile(path, "utf8"),
+    readTextFileSync: (path: Path) => fs.readFileSync(path, "utf8"),
+    writeFile: write,
+    writeFileSync: writeSync,
+    writeTextFile: write,
+    writeTextFileSync: writeSync,
+    remove: (path: Path, options?: Recursive) => promises.rm(path, options),
+    removeSync: (path: Path, options?: Recursive) => fs.rmSync(path, options),
+    mkdir: async (path: Path, options?: Recursive) => void (await promises.mkdir(path, options)),
+    mkdirSync: (path: Path, options?: Recursive) => void fs.mkdirSync(path, options),
+    stat: async (path: Path) => toFileInfo(await promises.stat(path)),
+    statSync: (path: Path) => toFileInfo(fs.statSync(path)),
+    lstat: async (path: Path) => toFileInfo(await promises.lstat(path)),
+    copyFile: (from: Path, to: Path) => promises.copyFile(from, to),
+    rename: (from: Path, to: Path) => promises.rename(from, to),
+    realPath: (path: Path) => promises.realpath(path),
+    readDir: async function* (path: Path) {
+      for await (const entry of await promises.opendir(path)) yield toEntry(entry);
+    },
+    readDirSync: (path: Path) => fs.readdirSync(path, { withFileTypes: true }).map(toEntry),
     makeTempDir: () => promises.mkdtemp("/tmp/function-"),
+    makeTempFile: async () => {
+      const file = `${await promises.mkdtemp("/tmp/function-")}/file`;
+      await promises.writeFile(file, "");
+      return file;
+    },
   };
 }
 
+function toFlags({ append = false, create = true, mode }: WriteOptions = {}) {
+  const { O_WRONLY, O_CREAT, O_APPEND, O_TRUNC } = fs.constants;
+  const flag = O_WRONLY | (create ? O_CREAT : 0) | (append ? O_APPEND : O_TRUNC);
+  return { flag: flag as unknown as string, ...(mode !== undefined && { mode }) };
+}
+
+function toEntry(entry: fs.Dirent) {
+  const { name } = entry;
+  return { name, isFile: entry.isFile(), isDirectory: entry.isDirectory(), isSymlink: entry.isSymbolicLink() };
+}
+
 function toFileInfo(stats: fs.Stats) {
-  return { isFile: stats.isFile(), isDirectory: stats.isDirectory(), size: stats.size, mtime: stats.mtime };
+  const { size, mode, mtime, atime, birthtime } = stats;
+  const kind = { isFile: stats.isFile(), isDirectory: stats.isDirectory(), isSymlink: stats.isSymbolicLink() };
+  return { ...kind, size, mode, mtime, atime, birthtime };
 }
