@@ -97,8 +97,8 @@ export class FunctionThread {
   constructor(options: ThreadOptions) {
     this.#options = options;
     const { source, environment, limits } = options;
-    const { name, file, importMap } = source;
-    const workerData: ThreadData = { name, entry: pathToFileURL(file).href, importMap };
+    const { name, file, importMap, jsx } = source;
+    const workerData: ThreadData = { name, entry: pathToFileURL(file).href, importMap, jsx };
     setFlagsFromString(WITHOUT_LOOPS_OPTIMIZED_WHILE_RUNNING);
     this.#worker = new Worker(PROGRAM, {
       name: `function ${name}`,

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { parseEnv } from "node:util";
 import { parse } from "smol-toml";
 import type { Config } from "#config";
-import type { ImportMap } from "./thread/messages.ts";
+import type { ImportMap, JsxOptions } from "./thread/messages.ts";
 
 /** The source of a function, as its files describe it. */
 export type FunctionSource = {
@@ -14,6 +14,7 @@ export type FunctionSource = {
   /** The value of `verify_jwt` in config.toml. */
   readonly verifiesToken: boolean;
   readonly importMap: ImportMap | null;
+  readonly jsx: JsxOptions | null;
 };
 
 export type FunctionSources = {
@@ -33,7 +34,7 @@ type FunctionOptions = {
 
 /** The pattern of function names, which is Supabase's. Folders such as `_shared` contain no function. */
 const NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
-const ENTRIES = ["index.ts", "index.js", "index.mjs"];
+const ENTRIES = ["index.ts", "index.tsx", "index.js", "index.mjs", "index.jsx"];
 /** The names of import maps, first in the folder of one function and then of all. */
 const IMPORT_MAPS = ["deno.json", "deno.jsonc", "import_map.json"];
 
@@ -72,7 +73,10 @@ export function readFunctions(folder: string): FunctionSources {
       if (imports) return { imports, base: pathToFileURL(file).href };
       return importMap ? readMap(resolve(dirname(file), importMap)) : null;
     });
-  const sharedMap = firstOf([...IMPORT_MAPS.map((name) => join(folder, name)), join(root, "deno.json")], readMap);
+  const readJsx = (file: string) => attempt(file, (text) => parseDenoConfig(text).compilerOptions ?? null);
+  const shared = [...IMPORT_MAPS.map((name) => join(folder, name)), join(root, "deno.json")];
+  const sharedMap = firstOf(shared, readMap);
+  const sharedJsx = firstOf(shared, readJsx);
   const names = new Set([...foldersIn(folder), ...Object.keys(settings)]);
   const sources = [...names].flatMap((name): FunctionSource[] => {
     const { enabled, verify_jwt, entrypoint, import_map } = settings[name] ?? {};
@@ -82,7 +86,15 @@ export function readFunctions(folder: string): FunctionSources {
     const file = files.find((each) => existsSync(each));
     if (!file) return [];
     const maps = import_map ? [resolve(root, import_map)] : IMPORT_MAPS.map((each) => join(own, each));
-    return [{ name, file, verifiesToken: verify_jwt !== false, importMap: firstOf(maps, readMap) ?? sharedMap }];
+    return [
+      {
+        name,
+        file,
+        verifiesToken: verify_jwt !== false,
+        importMap: firstOf(maps, readMap) ?? sharedMap,
+        jsx: firstOf(maps, readJsx) ?? sharedJsx,
+      },
+    ];
   });
   return {
     byName: new Map(sources.map((source) => [source.name, source])),
@@ -119,6 +131,7 @@ type DenoConfig = {
   readonly imports?: Readonly<Record<string, string>>;
   /** The path of a file with the imports. */
   readonly importMap?: string;
+  readonly compilerOptions?: JsxOptions;
 };
 
 /** Parses a configuration with comments, as in deno.jsonc. */

@@ -185,10 +185,11 @@ const CHECK_PROGRAM = join(import.meta.dirname, `thread/check-thread${extname(im
 
 /** Reads the imports of all files, without running them. A function with an error does not start. */
 function checkFunctions(sources: readonly FunctionSource[]): Promise<readonly FunctionProblem[]> {
-  const functions: readonly ThreadData[] = sources.map(({ name, file, importMap }) => ({
+  const functions: readonly ThreadData[] = sources.map(({ name, file, importMap, jsx }) => ({
     name,
     entry: pathToFileURL(file).href,
     importMap,
+    jsx,
   }));
   const worker = new Worker(CHECK_PROGRAM, {
     workerData: functions,

@@ -7,6 +7,7 @@ import { locate, readFunctionSource } from "./function-source.ts";
 import type { LogLevel, ThreadData } from "./messages.ts";
 import { explainMissingModule, explainMissingPath, isPackage, type PackageImport } from "./module-hooks.ts";
 import { type ImportTarget, resolveImport } from "./resolve-import.ts";
+import { MODELS_HELP } from "./supabase-namespace.ts";
 
 // The program of a thread that reads the imports of functions with V8's parser, and runs nothing.
 
@@ -15,7 +16,7 @@ type Problem = { readonly name: string; readonly level: LogLevel; readonly text:
 process.emitWarning = () => {};
 parentPort!.postMessage((workerData as readonly ThreadData[]).flatMap(checkFunction));
 
-function checkFunction({ name, entry, importMap }: ThreadData): readonly Problem[] {
+function checkFunction({ name, entry, importMap, jsx }: ThreadData): readonly Problem[] {
   const problems: Problem[] = [];
   const seen = new Set<string>();
   const waiting = [entry];
@@ -25,7 +26,7 @@ function checkFunction({ name, entry, importMap }: ThreadData): readonly Problem
     const file = fileURLToPath(url);
     const addProblem = (level: LogLevel, text: string) => problems.push({ name, level, text });
     const source = attempt(
-      () => readFunctionSource(url!),
+      () => readFunctionSource(url!, jsx),
       (message) => addProblem("error", `${file}: ${message}`),
     );
     const imports =
@@ -83,7 +84,7 @@ function followImport(target: ImportTarget, url: string, entry: string) {
   const { specifier, parent } = target;
   if (isPackage(specifier)) return { next: null, problem: findMissing(target, parent ?? url) };
   const next = new URL(specifier, parent ?? url);
-  return found(next.protocol === "file:" && /\.m?[jt]s$/.test(next.pathname) ? next.href : null);
+  return found(next.protocol === "file:" && /\.(m?[jt]s|[jt]sx)$/.test(next.pathname) ? next.href : null);
 }
 
 /** Returns the reason why a package, or a path of it, is not found; null if it is found. */
@@ -99,11 +100,14 @@ function findMissing(required: PackageImport, parent: string): string | null {
 
 /** Returns missing members, only for a warning: the text may be a comment, or a test whether the member exists. */
 function missingMembers(source: string, file: string): readonly string[] {
-  return source
-    .split("\n")
-    .flatMap((line, index) =>
-      [...line.matchAll(/(?<![\w.$])Deno\.(\w+)/g)]
-        .filter(([, member]) => MISSING_MEMBERS.includes(member!) && !/^\s*(\/\/|\*)/.test(line))
-        .map(([, member]) => `${file}:${index + 1}: Deno.${member} is not available here, and throws when it is used`),
-    );
+  return source.split("\n").flatMap((line, index) =>
+    [...line.matchAll(/(?<![\w.$])(?:Deno\.(\w+)|Supabase\.ai)/g)]
+      .filter(([, member]) => member === undefined || MISSING_MEMBERS.includes(member))
+      .filter(() => !/^\s*(\/\/|\*)/.test(line))
+      .map(([text, member]) => `${file}:${index + 1}: ${text} is not available here, and ${explainMember(member)}`),
+  );
+}
+
+function explainMember(member: string | undefined): string {
+  return member === undefined ? MODELS_HELP : "throws when it is used";
 }

@@ -1,11 +1,32 @@
 import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { fileURLToPath } from "node:url";
+import { compileJsx } from "./compile-jsx.ts";
+import type { JsxOptions } from "./messages.ts";
 
-/** Returns the JavaScript of a file in TypeScript. */
-export function readFunctionSource(url: string): string {
+const COMPILED = /\.(m?ts|[jt]sx)$/;
+
+/** Returns true for files that Node cannot read as they are. */
+export function isCompiled(url: string): boolean {
+  return COMPILED.test(new URL(url).pathname);
+}
+
+/** Returns the JavaScript of a file in TypeScript or JSX. */
+export function readFunctionSource(url: string, jsx: JsxOptions | null): string {
   const source = readFileSync(fileURLToPath(url), "utf8");
-  return /\.m?ts$/.test(new URL(url).pathname) ? withoutUnusedImports(toJavaScript(source, url)) : source;
+  if (!isCompiled(url)) return source;
+  const mayHaveJsx = /\.[jt]sx$/.test(new URL(url).pathname);
+  return withoutUnusedImports(mayHaveJsx ? compileTsx(source, url, jsx) : toJavaScript(source, url));
+}
+
+/** Most files with this extension have no JSX, and need no compiler. */
+function compileTsx(source: string, url: string, jsx: JsxOptions | null): string {
+  try {
+    return toJavaScript(source, url);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_INVALID_TYPESCRIPT_SYNTAX") throw error;
+    return compileJsx(source, url, jsx);
+  }
 }
 
 /** Compiles enumerations and namespaces, which need code. Other TypeScript is replaced by spaces, which keeps lines. */
@@ -20,9 +41,13 @@ function toJavaScript(source: string, sourceUrl: string): string {
 
 const IMPORT = /^[ \t]*import\s+(?:([\w$]+)\s*,?\s*)?(?:\{([^{}]*)\}\s*)?from\s*(["'])[^"'\n]+\3[^\S\n]*;?/gm;
 
+/** Texts and regular expressions, which are kept, and comments. */
+const TEXT_OR_COMMENT =
+  /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\[\s\S]|[^`\\])*`|(?<=[=(,:;!&|?{}[\n]\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/)|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
+
 /** Drops, as Deno does, imports that only types use: their modules may export nothing at run time. */
 export function withoutUnusedImports(source: string): string {
-  const rest = source.replaceAll(IMPORT, "");
+  const rest = source.replaceAll(IMPORT, "").replaceAll(TEXT_OR_COMMENT, (_match, text = "") => text);
   const isUsed = (name: string) => new RegExp(`(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`).test(rest);
   return source.replaceAll(IMPORT, (statement, whole: string | undefined, named: string | undefined) => {
     const names = (named ?? "").split(",").filter((item) => item.trim() !== "");

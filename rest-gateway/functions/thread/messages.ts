@@ -1,12 +1,21 @@
 /** The `imports` of deno.json, and the URL of that file. */
 export type ImportMap = { readonly imports: Readonly<Record<string, string>>; readonly base: string };
 
+/** The `compilerOptions` of deno.json for JSX. */
+export type JsxOptions = {
+  readonly jsx?: string;
+  readonly jsxFactory?: string;
+  readonly jsxFragmentFactory?: string;
+  readonly jsxImportSource?: string;
+};
+
 /** The data with which a thread is started. */
 export type ThreadData = {
   readonly name: string;
   /** The URL of the handler's file. */
   readonly entry: string;
   readonly importMap: ImportMap | null;
+  readonly jsx: JsxOptions | null;
 };
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];

@@ -1,19 +1,22 @@
 import { registerHooks } from "node:module";
 import { DENO_MODULES } from "./deno-imports.ts";
-import { locate, readFunctionSource } from "./function-source.ts";
+import { isCompiled, locate, readFunctionSource } from "./function-source.ts";
 import type { ThreadData } from "./messages.ts";
 import { resolveImport } from "./resolve-import.ts";
 
+/** Packages have modules of their own for Deno, which use `fetch` and streams of the web instead of Node's. */
+const DENO_CONDITION = "deno";
 const EMPTY_MODULE = "data:text/javascript,export {}";
 
 /** Makes imports of this thread behave as in Deno, as far as that needs no download. */
-export function installModuleHooks({ importMap, entry }: Pick<ThreadData, "importMap" | "entry">): void {
+export function installModuleHooks({ importMap, jsx, entry }: Pick<ThreadData, "importMap" | "jsx" | "entry">): void {
   registerHooks({
-    resolve(specifier, context, next) {
-      const { parentURL } = context;
+    resolve(specifier, given, next) {
+      const { parentURL } = given;
       // A module of the service for a package imports the one that the project has installed.
       if (parentURL?.startsWith(DENO_MODULES))
-        return next(specifier, parentURL.endsWith(".mjs") ? { ...context, parentURL: entry } : context);
+        return next(specifier, parentURL.endsWith(".mjs") ? { ...given, parentURL: entry } : given);
+      const context = { ...given, conditions: [DENO_CONDITION, ...given.conditions] };
       // Packages resolve their own imports.
       if (parentURL === undefined || parentURL.includes("/node_modules/")) return next(specifier, context);
       const target = resolveImport(specifier, importMap);
@@ -28,8 +31,8 @@ export function installModuleHooks({ importMap, entry }: Pick<ThreadData, "impor
       }
     },
     load(url, context, next) {
-      if (!/^file:.*\.m?ts$/.test(url) || url.includes("/node_modules/")) return next(url, context);
-      return { format: "module", source: readFunctionSource(url), shortCircuit: true };
+      if (!url.startsWith("file:") || !isCompiled(url) || url.includes("/node_modules/")) return next(url, context);
+      return { format: "module", source: readFunctionSource(url, jsx), shortCircuit: true };
     },
   });
 }

@@ -8,7 +8,9 @@ import { captureConsole, installFetch } from "./changed-globals.ts";
 import { makeDenoNamespace, type Served, type ServeHandler } from "./deno-namespace.ts";
 import type { ThreadData, ThreadOrder, ThreadReport } from "./messages.ts";
 import { installModuleHooks } from "./module-hooks.ts";
+import { serveNodeServers } from "./node-servers.ts";
 import { ServedCall } from "./served-call.ts";
+import { makeSupabaseNamespace } from "./supabase-namespace.ts";
 
 // The program of a thread: loads one function, and runs its handler for each request that the gateway hands over.
 
@@ -16,7 +18,7 @@ import { ServedCall } from "./served-call.ts";
 const YIELDING_PRIORITY = 10;
 
 const port = parentPort!;
-const { entry, importMap } = workerData as ThreadData;
+const { entry, importMap, jsx } = workerData as ThreadData;
 const report = (message: ThreadReport) =>
   port.postMessage(message, message.type === "piece" && message.piece ? [message.piece.buffer as ArrayBuffer] : []);
 const requestIds = new AsyncLocalStorage<string>();
@@ -31,10 +33,12 @@ process.emitWarning = () => {};
 process.setSourceMapsEnabled(true);
 captureConsole((level, text) => report({ type: "log", level, text, requestId: requestIds.getStore() ?? null }));
 installFetch();
-installModuleHooks({ importMap, entry });
+installModuleHooks({ importMap, jsx, entry });
+serveNodeServers(served);
 Object.assign(globalThis, {
   Deno: makeDenoNamespace(served),
   EdgeRuntime: { waitUntil: awaitInBackground },
+  Supabase: makeSupabaseNamespace(),
   // Threads of Node have no such events. None is dispatched, because a thread is ended without notice.
   addEventListener: events.addEventListener.bind(events),
   removeEventListener: events.removeEventListener.bind(events),

@@ -97,6 +97,56 @@ const FILES: Readonly<Record<string, string>> = {
       EdgeRuntime.waitUntil(new Promise((done) => setTimeout(done, 50)).then(() => console.log("after the response")))
       return new Response(page + same, { headers: { "Content-Type": "text/html" } })
     })`,
+  // Generated projects have this extension without any JSX.
+  "make-server/index.tsx": `
+    import * as kv from "./kv_store.tsx";
+    const first = <T,>(values: readonly T[]): T | undefined => values[0];
+    Deno.serve(async () => Response.json(first(await kv.getByPrefix("demon:"))))`,
+  "make-server/kv_store.tsx": `
+    export const getByPrefix = async (prefix: string): Promise<any[]> => [{ key: prefix + 1 } as const]`,
+  "jsx-page/index.ts": `
+    import { render } from "./page.tsx"
+    Deno.serve(() => Response.json(render("Ada & Bob")))`,
+  "jsx-page/page.tsx": `
+    import React from "https://esm.sh/react@18.2.0"
+    type Props = { readonly name: string }
+    const Page = ({ name }: Props) => <><h1 className="big">Hello, {name}!&nbsp;</h1></>
+    export const render = (name: string) => Page({ name }).props.children.props`,
+  // A compiler with the interface of esbuild that the service uses.
+  "node_modules/esbuild/index.js": `
+    const { transformSync } = require("rolldown/utils");
+    const runtimes = { transform: "classic", automatic: "automatic" };
+    exports.transformSync = (source, { sourcefile, loader, jsx }) =>
+      transformSync(sourcefile, source, { lang: loader, jsx: { runtime: runtimes[jsx] } });`,
+  "express-server/index.ts": `
+    import express from "npm:express@4.18.2"
+    const app = express()
+    app.use(express.json())
+    app.get('/express-server', (req, res) => { res.cookie("a", "1").cookie("b", "2").send('Welcome to ' + req.query.place) })
+    app.post('/express-server/hello', (req, res) => { res.status(201).send({ msg: \`Hello \${req.body.name}!\`, ip: req.socket.remoteAddress !== "" }) })
+    app.delete('/express-server', (_req, res) => { res.status(204).end() })
+    app.get('/express-server/streamed', async (_req, res) => { for (const each of "meow") res.write(each); res.end() })
+    app.listen(8000, () => console.log("listening at 8000"))`,
+  "commonjs-server/package.json": '{ "type": "commonjs" }',
+  "commonjs-server/index.js": `
+    const http = require("http");
+    const server = http.createServer(async (request, response) => {
+      let length = 0;
+      for await (const piece of request) length += piece.length;
+      response.writeHead(200, { "content-type": "text/plain" });
+      response.end([request.method, request.url, length, server.address().port].join(" "));
+    });
+    server.listen({ port: 8080 });`,
+  "embedding/index.ts": `
+    import { STATUS_CODE } from "https://deno.land/std/http/status.ts"
+    const session = new Supabase.ai.Session("gte-small")
+    Deno.serve(async () => {
+      try {
+        return Response.json(await session.run("text", { mean_pool: true, normalize: true }))
+      } catch (error) {
+        return new Response(error.message, { status: STATUS_CODE.NotImplemented })
+      }
+    })`,
   "fails-later/index.ts": `
     Deno.serve(() => new Response("never"));
     throw new Error("a mistake below serve");`,
@@ -166,7 +216,10 @@ test("what cannot be imported is named before the first request, with the comman
     ),
   ]);
   const loaded = Object.keys(FILES).flatMap((file) => /^([a-z][\w-]*)\/index\.ts$/.exec(file)?.[1] ?? []);
-  for (const name of loaded.filter((each) => !["unknown", "old-client"].includes(each)))
+  expect(await linesOf("embedding")).toEqual([
+    expect.stringMatching(/embedding\/index\.ts:3: Supabase\.ai is not available here.*npm:@huggingface\/transformers/),
+  ]);
+  for (const name of loaded.filter((each) => !["unknown", "old-client", "embedding"].includes(each)))
     expect([name, await linesOf(name)]).toEqual([name, []]);
 });
 
@@ -206,6 +259,40 @@ test("postgres-on-the-edge reads rows as the owner of the database", async () =>
 
 test("an application of oak listens by the function", async () => {
   expect((await call("oak-server/a")).text).toBe("Oak at /oak-server/a tcp false");
+});
+
+test("a function in TSX runs, with JSX and without", async () => {
+  expect(JSON.parse((await call("make-server")).text)).toEqual({ key: "demon:1" });
+  expect(JSON.parse((await call("jsx-page")).text)).toEqual({
+    className: "big",
+    children: ["Hello, ", "Ada & Bob", "!\u00a0"],
+  });
+});
+
+test("an application of express serves the function, on no port of its own", async () => {
+  const { status, headers, text } = await call("express-server?place=Deno");
+  expect([status, text, headers.getSetCookie()]).toEqual([200, "Welcome to Deno", ["a=1; Path=/", "b=2; Path=/"]]);
+  const init = {
+    method: "POST",
+    headers: { Authorization: `Bearer ${user.token}`, "Content-Type": "application/json" },
+  };
+  const created = await call("express-server/hello", { ...init, body: '{"name":"Ada"}' });
+  expect([created.status, JSON.parse(created.text)]).toEqual([201, { msg: "Hello Ada!", ip: true }]);
+  expect((await call("express-server", { method: "DELETE" })).status).toBe(204);
+  expect((await call("express-server/streamed")).text).toBe("meow");
+  expect((await call("express-server/nothing")).status).toBe(404);
+  expect(await linesOf("express-server")).toContain("listening at 8000");
+});
+
+test("a server of node:http in CommonJS gets bodies of any length", async () => {
+  const body = "x".repeat(300_000);
+  expect((await call("commonjs-server/a?b=c", { method: "PUT", body })).text).toBe(
+    "PUT /commonjs-server/a?b=c 300000 8080",
+  );
+});
+
+test("a model of Supabase.ai says what replaces it", async () => {
+  expect(await call("embedding")).toMatchObject({ status: 501, text: expect.stringContaining("gte-small") });
 });
 
 test("a function reads files beside it, and works after its response", async () => {

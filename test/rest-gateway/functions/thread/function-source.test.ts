@@ -22,6 +22,18 @@ test("imports that only types have used are dropped, and lines stay the same", (
   ]);
 });
 
+test("comments use no names, and texts and regular expressions with their signs are no comments", () => {
+  const source = [
+    'import { Database, one, two } from "./types.ts";',
+    "/* Database",
+    " * is a type */",
+    "call(); // Store the caption in the Database",
+    'const at = "https://example.org/" + one;',
+    "const quoted = text.replace(/\"\\/\\//, `it's //`) + two;",
+  ].join("\n");
+  expect(withoutUnusedImports(source)).toContain("import { one, two } from");
+});
+
 test("a name that is used anywhere else is kept", () => {
   const source = 'import a, { b as $c, d } from "x";\nconsole.log(a, $c, "d");';
   expect(withoutUnusedImports(source)).toBe(source);
