@@ -102,8 +102,14 @@ function makeScroll(
     state.scrollTop = element.current!.scrollTop;
   };
   const settle = () => {
+    // Otherwise the browser has scrolled, and the event that reports it has not come yet: to align now would undo that.
+    if (element.current?.scrollTop !== state.scrollTop) return;
     state.wheel = 0;
-    if (element.current) align();
+    align();
+  };
+  const settleLater = () => {
+    clearTimeout(state.idle);
+    state.idle = setTimeout(settle, IDLE_MILLISECONDS) as unknown as number;
   };
   const moveTo = (position: number) => {
     state.position = Math.min(Math.max(0, position), maxPosition(geometry()));
@@ -119,8 +125,7 @@ function makeScroll(
     const isAtEdge = scrollTop <= 0 || scrollTop >= elementHeight(geometry()) - geometry().viewHeight;
     state.scrollTop = scrollTop;
     if (isAtEdge) align();
-    clearTimeout(state.idle);
-    state.idle = setTimeout(settle, IDLE_MILLISECONDS) as unknown as number;
+    settleLater();
     measure();
   };
   const moveLeft = (left: number) => {
@@ -130,6 +135,7 @@ function makeScroll(
   /** Adds up the wheel's distance, because the browser scrolls it smoothly, in many steps or in one. */
   const onWheel = ({ deltaY, deltaMode }: WheelEvent) => {
     state.wheel += Math.abs(deltaY) * WHEEL_UNITS[deltaMode]!;
+    settleLater();
   };
   return { measure, moveTo, moveLeft, onScroll, onWheel };
 }
