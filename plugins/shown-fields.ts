@@ -175,8 +175,7 @@ function rowsOf(
   ];
   const orderBy = hasRowArgument(field, "orderBy") ? args.orderBy : null;
   const [first] = orderOf(orderBy, { bind: bindWithCodec, constantOf: (value) => value }).terms;
-  const isPage = isIndependent && remainders.length === 0;
-  const order = isPage && first ? orderedColumnOf(first, isReversed) : null;
+  const order = isIndependent && first ? orderedColumnOf(first, isReversed) : null;
   const page = order && toShownPage(table, order, { rows, isReversed });
   return { comparisons: toComparisons(table.oid, compared), isIndependent, page, reads, remainders };
 }

@@ -29,7 +29,12 @@ export type ShownKeys = {
 };
 
 /** The facts that the rows of a result tell about the changes that can affect it, until the result changes. */
-export type ResultContents = { readonly filters: readonly ChangeFilter[]; readonly shown: readonly ShownKeys[] };
+export type ResultContents = {
+  readonly filters: readonly ChangeFilter[];
+  /** Conditions only on rows after their change: a row that does not meet them changes the result by leaving, not by arriving. */
+  readonly arriving: readonly ChangeFilter[];
+  readonly shown: readonly ShownKeys[];
+};
 
 export function countKeys(contents: ResultContents | null): number {
   return contents?.shown.reduce((sum, { keys }) => sum + keys.size, 0) ?? 0;
@@ -74,13 +79,18 @@ export function isNeverAffected({ filters, contents }: FilteredResult, relation:
 /** Leaves out filters whose values cannot be told apart by their texts in the log. */
 export function conditionsOf({ filters, contents }: FilteredResult, relation: ReplicatedRelation): RowConditions {
   const { oid, columns } = relation;
-  const ofRelation = [...filters, ...(contents?.filters ?? [])].filter((filter) => filter.relation === oid);
-  const after = mergeRanges(ofRelation.flatMap((filter) => toCondition(filter, columns) ?? []));
+  const toConditions = (all: readonly ChangeFilter[]) =>
+    mergeRanges(
+      all.filter((filter) => filter.relation === oid).flatMap((filter) => toCondition(filter, columns) ?? []),
+    );
+  const always = [...filters, ...(contents?.filters ?? [])];
+  const after = toConditions([...always, ...(contents?.arriving ?? [])]);
   const shown = contents?.shown.filter((each) => each.relation === oid) ?? [];
   const keys = shown.flatMap((each) => toKeyCondition(each, columns) ?? []);
   // Rows that are shown meet the other conditions. The log has only the identity columns of a row before its change.
   if (keys.length > 0) return { before: keys, after };
-  return { before: after.filter(({ at }) => at.every((each) => columns[each]!.isIdentity)), after };
+  const before = toConditions(always).filter(({ at }) => at.every((each) => columns[each]!.isIdentity));
+  return { before, after };
 }
 
 /** True if the change may affect a result; also true in doubt. */

@@ -41,7 +41,7 @@ export function contentsOf(
     const rows = objectsAt(path, [parsed]);
     if (!rows) continue;
     reader.readTable(table, rows, hasNoRemainder(table, rows, parsed));
-    reader.readPage(table, rows);
+    reader.readPage(table, rows, parsed);
   }
   return reader.rows > MAX_SHOWN_ROWS ? null : reader.contents;
 }
@@ -57,14 +57,24 @@ export function isReadAsOften(
 /** True if the response says that there are no rows without an object. */
 function hasNoRemainder({ remainders }: ShownTable, rows: readonly JsonObject[], response: unknown): boolean {
   return remainders.every(({ path, kind }) => {
-    const value = path.reduce<unknown>((found, name) => (isJsonObject(found) ? found[name] : undefined), response);
+    const value = valueAt(path, response);
     return kind === "flag" ? value === false : textOf(value) === String(rows.length);
   });
+}
+
+/** True if further rows without an object leave the response as it is. */
+function canHaveMore({ remainders }: ShownTable, response: unknown): boolean {
+  return remainders.every(({ path, kind }) => kind === "flag" && valueAt(path, response) === true);
+}
+
+function valueAt(path: ShownRows["path"], response: unknown): unknown {
+  return path.reduce<unknown>((found, name) => (isJsonObject(found) ? found[name] : undefined), response);
 }
 
 class ContentsReader {
   readonly #isReadAsOften: (read: Pick<ReadFilter, "relation" | "reads">) => boolean;
   readonly #filters: ChangeFilter[] = [];
+  readonly #arriving: ChangeFilter[] = [];
   readonly #shown: ShownKeys[] = [];
   rows = 0;
 
@@ -73,8 +83,8 @@ class ContentsReader {
   }
 
   get contents(): ResultContents | null {
-    const [filters, shown] = [this.#filters, this.#shown];
-    return filters.length + shown.length === 0 ? null : { filters, shown };
+    const [filters, arriving, shown] = [this.#filters, this.#arriving, this.#shown];
+    return filters.length + arriving.length + shown.length === 0 ? null : { filters, arriving, shown };
   }
 
   /** `isComplete`: true if the rows are all that the rest of the response depends on. */
@@ -85,14 +95,16 @@ class ContentsReader {
     for (const relation of table.related) this.#readRelation(table, relation, rows);
   }
 
-  /** A row behind the last one of a full page stays behind it. */
-  readPage({ relation, page, members, reads }: ShownTable, rows: readonly JsonObject[]): void {
+  /** A row behind the last one of a full page stays behind it. It may be the one that the response tells of, so it must not leave then. */
+  readPage(table: ShownTable, rows: readonly JsonObject[], response: unknown): void {
+    const { relation, page, members, reads, remainders } = table;
     const member = page ? members.get(page.column) : undefined;
     if (!page || member === undefined || rows.length < page.rows || !this.#isReadAsOften({ relation, reads })) return;
     const last = textOf(rows.at(page.isReversed ? 0 : -1)![member]);
-    if (typeof last !== "string") return;
+    if (typeof last !== "string" || !canHaveMore(table, response)) return;
     const bounds = page.isDescending ? { least: last, greatest: null } : { least: null, greatest: last };
-    this.#filters.push({ relation, column: page.column, ...bounds });
+    const filters = remainders.length === 0 ? this.#filters : this.#arriving;
+    filters.push({ relation, column: page.column, ...bounds });
   }
 
   #readRelation(parent: ShownTable, relation: ShownRelation, rows: readonly JsonObject[]): void {

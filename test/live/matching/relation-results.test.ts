@@ -75,7 +75,11 @@ const RANGED = [
   makeResult("from a large number", RELATION, [rangeOf("9007199254740993", null)]),
   makeResult("from a text", RELATION, [rangeOf("five", null)]),
   makeResult("shown 1 and 7", RELATION, [rangeOf(null, "7")], {
-    contents: { filters: [], shown: [{ relation: RELATION, columns: ["list"], keys: new Set(["1", "7"]) }] },
+    contents: {
+      filters: [],
+      arriving: [],
+      shown: [{ relation: RELATION, columns: ["list"], keys: new Set(["1", "7"]) }],
+    },
   }),
 ];
 for (const result of RANGED) ranged.add(result);
@@ -121,6 +125,29 @@ test.each([
   affectedResults.addChange({ xid: 1, number: 1, change: changeOf(kind, before, after as never) }, ranged);
   expect([...affectedResults.list().keys()].map(({ key }) => key).sort()).toEqual([...found, "from a text"].sort());
 });
+
+const paged = new RelationResults<LiveQueryResult>(RELATION);
+paged.add(
+  makeResult("page up to 7 with rows behind it", RELATION, [rangeOf("2", null)], {
+    contents: { filters: [], arriving: [rangeOf(null, "7")], shown: [] },
+  }),
+);
+
+test.each([
+  ["arrives behind it", "INSERT", null, ["8", "9", "b"], 0],
+  ["arrives on it", "INSERT", null, ["7", "9", "b"], 1],
+  ["comes behind it from outside", "UPDATE", ["1", "9", "b"], ["8", "9", "b"], 0],
+  ["changes behind it", "UPDATE", null, ["8", "9", "b"], 1],
+  ["leaves from behind it", "DELETE", ["8", "9", "b"], null, 1],
+  ["leaves outside", "DELETE", ["1", "9", "b"], null, 0],
+])(
+  "a row that %s affects a page that tells of further rows only if it may have been one of them",
+  (_what, kind, before, after, count) => {
+    const affectedResults = new AffectedResults<LiveQueryResult>();
+    affectedResults.addChange({ xid: 1, number: 1, change: changeOf(kind, before, after) }, paged);
+    expect(affectedResults.list().size).toBe(count);
+  },
+);
 
 test("nothing stays of results that were removed, also twice", () => {
   for (const result of [...ALL, ...ALL]) results.remove(result);

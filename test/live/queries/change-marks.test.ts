@@ -77,7 +77,11 @@ test("a transaction counts as noted only if it was read from its first change on
   expect([1, 2, 3, 4].map((xid) => marks.openings.hasReadSince(opening, xid))).toEqual([false, true, false, false]);
 });
 
-const FIRST_LISTS = { filters: [{ relation: LISTS, column: "list", least: null, greatest: "3" }], shown: [] };
+const FIRST_LISTS = {
+  filters: [{ relation: LISTS, column: "list", least: null, greatest: "3" }],
+  arriving: [],
+  shown: [],
+};
 
 test("a result stays affected when its contents change before it is taken", () => {
   const { marks, transaction } = bind(new Stream());

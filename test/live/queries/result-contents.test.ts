@@ -263,6 +263,18 @@ test.each<Case>([
     "update public.books set title = title || '.' where id = 90; insert into public.books (id) values (95); delete from public.books where id = 95",
     "update public.books set title = 'on the page with cursors' where id = 20",
   ],
+  [
+    "GraphQL: a full page, and that there are others, of rows that come behind it",
+    "{ notes(where: {id: {gte: 30}}, first: 5) { edges { node { id body } } pageInfo { hasNextPage } } }",
+    "insert into public.notes select max(id) + 1, 70, 'behind' from public.notes",
+    "delete from public.notes where id > 34",
+  ],
+  [
+    "GraphQL: the last page, and that there are others, of rows that come before it",
+    "{ notes(where: {id: {lte: 30}}, last: 5) { edges { node { id } } pageInfo { hasPreviousPage } } }",
+    "insert into public.notes select min(id) - 1, 70, 'before' from public.notes",
+    "delete from public.notes where id < 26",
+  ],
 ])("%s run no query", async (_what, path, without, matters) => {
   const { owner } = fixture;
   const client = await open(path);
@@ -307,6 +319,9 @@ const PATHS = [
   "{ books(first: 5) { edges { node { id title } } } }",
   "{ books(last: 4, orderBy: [{id: ASC}]) { edges { node { id title } } } }",
   "{ books(first: 4, orderBy: [{id: DESC}]) { edges { node { id owner } } pageInfo { hasNextPage endCursor } } }",
+  "{ notes(first: 5) { edges { node { id body } } pageInfo { hasNextPage } } }",
+  "{ notes(last: 5, where: {id: {lt: 40}}) { edges { node { id body } } pageInfo { hasPreviousPage } } }",
+  "{ books(first: 4, orderBy: [{shelf_: ASC}, {id: ASC}]) { pageInfo { hasNextPage } edges { node { id shelfId } } } }",
   "{ books(first: 4, orderBy: [{shelf_: ASC}, {id: ASC}]) { edges { node { id shelfId } } } }",
   "{ books(first: 4, orderBy: [{shelf_: DESC}, {id: ASC}]) { edges { node { id shelfId } } } }",
   "{ books(last: 4, orderBy: [{shelf_: ASC}, {id: ASC}]) { edges { node { id shelfId } } } }",
