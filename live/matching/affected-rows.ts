@@ -36,6 +36,14 @@ export type ResultContents = {
   readonly shown: readonly ShownKeys[];
 };
 
+/** True if the contents decide which changes of the relation affect their result. */
+export function decidesOn(contents: ResultContents | null, relation: number): boolean {
+  const isOf = (each: ChangeFilter | ShownKeys) => each.relation === relation;
+  return (
+    contents !== null && (contents.filters.some(isOf) || contents.arriving.some(isOf) || contents.shown.some(isOf))
+  );
+}
+
 export function countKeys(contents: ResultContents | null): number {
   return contents?.shown.reduce((sum, { keys }) => sum + keys.size, 0) ?? 0;
 }

@@ -1,5 +1,13 @@
 import type { ReplicatedRelation, RowChange } from "../stream/changes.ts";
-import { conditionsOf, type FilteredResult, isNeverAffected, type RowConditions, rowBefore } from "./affected-rows.ts";
+import {
+  conditionsOf,
+  decidesOn,
+  type FilteredResult,
+  isNeverAffected,
+  type ResultContents,
+  type RowConditions,
+  rowBefore,
+} from "./affected-rows.ts";
 import { type ResultGroup, RowIndex } from "./row-index.ts";
 
 /** A result of rows, as changes of rows affect it. `tableRows`: not null if it can change without a run. */
@@ -16,13 +24,15 @@ class IndexedResults<Result extends MatchedResult> {
   readonly results = new Map<Result, RowConditions>();
   readonly before = new RowIndex<Result>();
   readonly after = new RowIndex<Result>();
+  /** The conditions of results that have left: most come back with the same contents, or without. */
+  readonly #known = new WeakMap<ResultContents | Result, RowConditions>();
 
   constructor(relation: ReplicatedRelation) {
     this.relation = relation;
   }
 
   add(result: Result): void {
-    const conditions = conditionsOf(result, this.relation);
+    const conditions = this.#conditionsOf(result);
     this.results.set(result, conditions);
     this.before.add(result, conditions.before);
     this.after.add(result, conditions.after);
@@ -34,6 +44,13 @@ class IndexedResults<Result extends MatchedResult> {
     this.results.delete(result);
     this.before.remove(result, conditions.before);
     this.after.remove(result, conditions.after);
+  }
+
+  #conditionsOf(result: Result): RowConditions {
+    const key = result.contents ?? result;
+    const conditions = this.#known.get(key) ?? conditionsOf(result, this.relation);
+    this.#known.set(key, conditions);
+    return conditions;
   }
 }
 
@@ -72,7 +89,7 @@ export class RelationResults<Result extends MatchedResult> {
   add(result: Result): void {
     this.#all.add(result);
     if (result.tableRows) this.#withTableRows++;
-    if (result.contents) this.#withContents.add(result);
+    if (decidesOn(result.contents, this.#oid)) this.#withContents.add(result);
     if (this.#indexed) this.#index(this.#indexed, result);
   }
 

@@ -1,3 +1,4 @@
+import { decidesOn, type ResultContents } from "./affected-rows.ts";
 import { type MatchedResult, RelationResults } from "./relation-results.ts";
 
 type DependentResult = MatchedResult & {
@@ -30,6 +31,17 @@ export class ResultIndex<Result extends DependentResult> {
       results?.remove(result);
       if (results?.isEmpty) this.#byRelation.delete(oid);
     }
+  }
+
+  /** `change` gives the result these contents. The relations on which they do not decide stay as they are. */
+  changeContents(result: Result, contents: ResultContents | null, change: () => void): void {
+    const before = result.contents;
+    const changed = relationsOf(result)
+      .filter((oid) => decidesOn(before, oid) || decidesOn(contents, oid))
+      .flatMap((oid) => this.#byRelation.get(oid) ?? []);
+    for (const results of changed) results.remove(result);
+    change();
+    for (const results of changed) results.add(result);
   }
 }
 

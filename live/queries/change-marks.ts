@@ -72,14 +72,11 @@ export class ChangeMarks implements ChangeFollower {
 
   /** `change` gives the result these contents, by which later changes are judged. */
   changeContents(result: LiveQueryResult, contents: ResultContents | null, change: () => void): void {
-    const isIndexed = (contents !== null || result.contents !== null) && this.#index.has(result);
-    if (isIndexed) {
+    if ((contents !== null || result.contents !== null) && this.#index.has(result)) {
       this.#changed.keep(result);
       this.#marked.keep(result);
-      this.#index.remove(result);
-    }
-    change();
-    if (isIndexed) this.#index.add(result);
+      this.#index.changeContents(result, contents, change);
+    } else change();
   }
 
   mark(result: LiveQueryResult): void {

@@ -92,7 +92,7 @@ async function runQuery(
     const isOther = read.statements.some(({ statement }) => !result.statements.has(statement.text));
     if (isOther || !(await isSameAudience(result, asOwner))) return {};
     if (read.text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
-    return { run: { ...read, contents: contentsOf(read, result.dependencies) } };
+    return { run: { ...read, contents: contentsOf(read, result.dependencies, result.lastContents) } };
   } catch (error) {
     return { error };
   }

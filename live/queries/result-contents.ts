@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ShownRelation, ShownRows, ShownTable } from "#planner/shown-tables";
 import { isExactNumber, isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
 import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
@@ -29,10 +30,11 @@ function filtersOfTable({ comparisons, related, reads }: ShownTable): ReadFilter
   return [...own, ...related.flatMap(({ table }) => (table ? filtersOfTable(table) : []))];
 }
 
-/** The facts about later changes that the rows of the result tell; null if there are none. */
+/** The facts about later changes that the rows of the result tell; null if there are none. `before`: returned if they are the same. */
 export function contentsOf(
   { text, shown }: Pick<LiveResult, "text" | "shown">,
   { relations }: Pick<QueryDependencies, "relations">,
+  before: ResultContents | null = null,
 ): ResultContents | null {
   if (shown.length === 0) return null;
   const parsed = parseJsonExactly(text);
@@ -43,7 +45,8 @@ export function contentsOf(
     reader.readTable(table, rows, hasNoRemainder(table, rows, parsed));
     reader.readPage(table, rows, parsed);
   }
-  return reader.rows > MAX_SHOWN_ROWS ? null : reader.contents;
+  const contents = reader.rows > MAX_SHOWN_ROWS ? null : reader.contents;
+  return isDeepStrictEqual(contents, before) ? before : contents;
 }
 
 /** True if the query reads the relation only in this way, and nothing else reads it. */

@@ -82,7 +82,9 @@ export class SharedResult<Reader extends ResultReader> {
   /** The transactions that ran when it was opened and that have not ended. */
   #running: ReadonlySet<number>;
   #state: ResultState = "current";
+  /** Those of the last run. */
   #contents: ResultContents | null;
+  #areContentsForgotten = false;
   #run: RunInProgress | null = null;
   #failures = 0;
   /** Let the readers go on that wait for the next run. */
@@ -126,6 +128,10 @@ export class SharedResult<Reader extends ResultReader> {
 
   /** Null while a run is coming or in progress, whose contents may differ. */
   get contents(): ResultContents | null {
+    return this.#areContentsForgotten ? null : this.#contents;
+  }
+
+  get lastContents(): ResultContents | null {
     return this.#contents;
   }
 
@@ -206,7 +212,7 @@ export class SharedResult<Reader extends ResultReader> {
   }
 
   forgetContents(): void {
-    this.#contents = null;
+    this.#areContentsForgotten = true;
   }
 
   beginRun(): RunInProgress {
@@ -234,6 +240,7 @@ export class SharedResult<Reader extends ResultReader> {
     this.#lastRun = { snapshot: rowsSnapshot ?? null, startedAt };
     this.#rows = null;
     this.#contents = contents;
+    this.#areContentsForgotten = false;
     this.#addVersion(text, position);
     this.#notify(xids);
     for (const resume of waiting) resume();
