@@ -80,6 +80,20 @@ export function useGridScroll(contentHeight: number) {
 }
 
 const IDLE_MILLISECONDS = 150;
+function geometryOf({ clientHeight }: HTMLDivElement, contentHeight: number): ScrollGeometry {
+  return { contentHeight, viewHeight: Math.max(0, clientHeight - HEADER_HEIGHT) };
+}
+
+/** Does the work when no scrolling has followed for a while. */
+function whenIdle(state: { idle: number }, work: () => void): void {
+  clearTimeout(state.idle);
+  state.idle = setTimeout(work, IDLE_MILLISECONDS) as unknown as number;
+}
+
+function isAtEdge(scrollTop: number, geometry: ScrollGeometry): boolean {
+  return scrollTop <= 0 || scrollTop >= elementHeight(geometry) - geometry.viewHeight;
+}
+
 /** The pixels per unit of the wheel: pixels, lines, pages. */
 const WHEEL_UNITS = [1, 40, 1000];
 
@@ -88,10 +102,7 @@ function makeScroll(
   state: { position: number; scrollTop: number; contentHeight: number; idle: number; wheel: number },
   setView: (view: GridView) => void,
 ) {
-  const geometry = (): ScrollGeometry => ({
-    contentHeight: state.contentHeight,
-    viewHeight: Math.max(0, element.current!.clientHeight - HEADER_HEIGHT),
-  });
+  const geometry = () => geometryOf(element.current!, state.contentHeight);
   const measure = () => {
     const { scrollLeft, clientWidth } = element.current!;
     setView({ position: state.position, left: scrollLeft, width: clientWidth, height: geometry().viewHeight });
@@ -101,16 +112,13 @@ function makeScroll(
     element.current!.scrollTop = scrollTopOf(state.position, geometry());
     state.scrollTop = element.current!.scrollTop;
   };
-  const settle = () => {
-    // Otherwise the browser has scrolled, and the event that reports it has not come yet: to align now would undo that.
-    if (element.current?.scrollTop !== state.scrollTop) return;
-    state.wheel = 0;
-    align();
-  };
-  const settleLater = () => {
-    clearTimeout(state.idle);
-    state.idle = setTimeout(settle, IDLE_MILLISECONDS) as unknown as number;
-  };
+  const settleLater = () =>
+    whenIdle(state, () => {
+      // Otherwise the browser has scrolled, and the event that reports it has not come yet: to align now would undo that.
+      if (element.current?.scrollTop !== state.scrollTop) return;
+      state.wheel = 0;
+      align();
+    });
   const moveTo = (position: number) => {
     state.position = Math.min(Math.max(0, position), maxPosition(geometry()));
     align();
@@ -122,9 +130,8 @@ function makeScroll(
     const isWheel = step <= state.wheel + 1;
     if (isWheel) state.wheel -= step;
     state.position = positionAfterScroll(state, scrollTop, geometry(), isWheel);
-    const isAtEdge = scrollTop <= 0 || scrollTop >= elementHeight(geometry()) - geometry().viewHeight;
     state.scrollTop = scrollTop;
-    if (isAtEdge) align();
+    if (isAtEdge(scrollTop, geometry())) align();
     settleLater();
     measure();
   };

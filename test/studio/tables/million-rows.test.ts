@@ -155,7 +155,7 @@ describeInBrowser("a table of a million rows", () => {
       await until(async () => Math.abs((await seenRows(page))[0]![0] - ROWS / 2) < 100);
       await scrollTo(page, 0);
       await until(async () => (await seenRows(page))[0]![0] === 0);
-      await settledAt(page);
+      expect(await settledAt(page)).toBe(0);
     }
   });
 
