@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
+import { until } from "../../until.ts";
 import { countRuns } from "./count-runs.ts";
 import { EventClient } from "./event-client.ts";
 import { makeRandom } from "./random.ts";
@@ -44,6 +45,8 @@ const IDENTITIES = ["books", "loans", "notes", "shelves", "owned", "book_tags", 
 const clients: EventClient[] = [];
 
 const fixture = useFixture(() => openRealtimeFixture(`${SCHEMA}; ${IDENTITIES}`, { ADMIN_PORT: "0" }));
+// Until the schema is built, GraphQL is 503.
+beforeAll(() => until(async () => (await fetch(graphqlUrl("{ __typename }"), { headers: headersOf("ann") })).ok));
 afterEach(() => {
   for (const client of clients.splice(0)) client.close();
 });
