@@ -90,7 +90,7 @@ export async function findRecoverableTimes(
   if (times) return { times };
   return config.archivesWal
     ? { reason: "The WAL archive has no complete base backup yet.", how: "Wait until /health shows recoverable times." }
-    : { reason: "There is no WAL archive.", how: "Set BACKUP_WAL=on." };
+    : { reason: "There is no WAL archive.", how: "Set BACKUP_WAL=true." };
 }
 
 export type LostRows = {

@@ -250,7 +250,7 @@ function resolveStudio(values: SettingValues): Pick<Config, "studio" | "studioSq
   const isOpenByDefault = isForThisMachine(values);
   return {
     studio: values.studio ?? (isOpenByDefault ? "open" : "administrators"),
-    studioSql: values.studioSql === null ? isOpenByDefault : values.studioSql === "on",
+    studioSql: values.studioSql ?? isOpenByDefault,
   };
 }
 

@@ -13,7 +13,7 @@ import {
 export const FUNCTION_SETTINGS = {
   functions: optional(
     "FUNCTIONS",
-    oneOf("on", "off"),
+    flag,
     "Whether the service runs [functions](functions.md) in TypeScript. If it is not set, it does if their folder exists.",
   ),
   functionsDir: optional(
@@ -37,7 +37,7 @@ export const FUNCTION_SETTINGS = {
     "FUNCTIONS_MAX_BODY_BYTES",
     integer(1024),
     "52428800",
-    "The size of a [body](limits.md#request-bodies) for functions.",
+    "The maximum size of a [body](limits.md#request-bodies) for functions.",
   ),
   functionsTimeout: withDefault(
     "FUNCTIONS_TIMEOUT_SECONDS",
@@ -58,15 +58,25 @@ export const MCP_SETTINGS = {
     "MCP",
     oneOf("off", "read", "write"),
     "off",
-    "Whether [/mcp](mcp.md) serves agents: `read` with tools that change nothing, `write` with all tools, or `off`.",
+    "The tools that agents find at [/mcp](mcp.md): `read` offers those that change nothing, `write` offers all tools, and `off` none.",
   ),
   mcpSchemas: optional(
     "MCP_SCHEMAS",
     list,
     "The schemas whose tables and functions are tools. If it is not set, these are PGRST_DB_SCHEMAS.",
   ),
-  mcpMaxRows: withDefault("MCP_MAX_ROWS", integer(1, 10_000), "200", "The most rows that a call reads or changes."),
-  mcpMaxBytes: withDefault("MCP_MAX_BYTES", integer(1_000), "1000000", "The size of the result of a call."),
+  mcpMaxRows: withDefault(
+    "MCP_MAX_ROWS",
+    integer(1, 10_000),
+    "200",
+    "The maximum number of rows that a call reads or changes.",
+  ),
+  mcpMaxBytes: withDefault(
+    "MCP_MAX_BYTES",
+    integer(1_000),
+    "1000000",
+    "The maximum size of the result of a call, in bytes.",
+  ),
   mcpRateLimit: withDefault(
     "MCP_RATE_LIMIT",
     integer(0),
@@ -80,19 +90,19 @@ export const OAUTH_SETTINGS = {
   oauthServer: withDefault(
     "OAUTH_SERVER",
     flag,
-    "off",
+    "false",
     "Whether the service is an [OAuth server](oauth-server.md), for applications that act for users.",
   ),
   oauthDynamicRegistration: withDefault(
     "OAUTH_DYNAMIC_REGISTRATION",
     flag,
-    "on",
+    "true",
     "Whether applications may register themselves.",
   ),
   oauthClientDocuments: withDefault(
     "OAUTH_CLIENT_DOCUMENTS",
     flag,
-    "on",
+    "true",
     "Whether a `client_id` may be the address of a document about the application.",
   ),
   oauthConsentUrl: optional(

@@ -33,7 +33,7 @@ export const ACCOUNT_SETTINGS = {
   jwtSecret: secret(
     ["JWT_SECRET", "PGRST_JWT_SECRET"],
     jwtSecret,
-    "The secret that signs and verifies tokens (HS256), with at least 32 characters; or [a JWK or JWKS](sign-in.md#tokens-of-other-issuers); or `@` and the path of a file. The embedded database generates one. With a database of your own, you must set it.",
+    "The secret that signs and verifies tokens (HS256), with at least 32 characters; or [a JWK or JWKS](sign-in.md#tokens-of-other-issuers). `@/path` reads the value from that file. With the embedded Postgres, the first start generates one. With `DATABASE_URL`, set it, or the service does not start.",
   ),
   jwtSecretIsBase64: withDefault(
     "PGRST_JWT_SECRET_IS_BASE64",
@@ -70,12 +70,12 @@ export const ACCOUNT_SETTINGS = {
   authSubject: optional(
     "AUTH_SUBJECT",
     oneOf("id", "uuid"),
-    "The claim `sub` at /auth/v1: `id`, or `uuid`, in which case `user_id` has the id. If it is not set, it has the type that `auth.uid()` returns.",
+    "The content of the claim `sub` in tokens of /auth/v1: `id` is the number of the user. With `uuid`, the claim `user_id` has the number. If it is not set, it has the type that `auth.uid()` returns.",
   ),
   jwtAudience: optional(
     ["JWT_AUDIENCE", "PGRST_JWT_AUD"],
     text,
-    "The claim `aud` that tokens must have. If it is not set, every audience is accepted.",
+    "The value that the claim `aud` of tokens must have, such as `authenticated`. If it is not set, every audience is accepted.",
   ),
   jwtRoleClaim: withDefault(
     "PGRST_JWT_ROLE_CLAIM_KEY",
@@ -121,7 +121,7 @@ export const ACCOUNT_SETTINGS = {
     "AUTH_SIGN_UPS",
     flag,
     "true",
-    "Whether others than administrators may create users. Set `false` for an application by invitation.",
+    "Whether users may sign up themselves. Set `false` if only administrators create and invite users.",
   ),
   autoConfirm: optional(
     "AUTH_AUTOCONFIRM",
@@ -247,7 +247,7 @@ export const REST_SETTINGS = {
   maxRows: optional(
     "PGRST_DB_MAX_ROWS",
     integer(0),
-    "The most rows of a response of /rest/v1. If it is not set, there is no such limit.",
+    "The maximum number of rows of a response of /rest/v1. If it is not set, there is no such limit.",
   ),
   aggregates: withDefault(
     "PGRST_DB_AGGREGATES_ENABLED",
@@ -261,13 +261,13 @@ export const REST_SETTINGS = {
     "PGRST_DB_TX_END",
     oneOf("commit", "commit-allow-override", "rollback", "rollback-allow-override"),
     "commit",
-    "How transactions end, and whether `Prefer: tx` may override it.",
+    "How the transactions of /rest/v1 end: `commit` or `rollback`. With `commit-allow-override` and `rollback-allow-override`, a request may choose the other one by `Prefer: tx`.",
   ),
   hoistedSettings: withDefault(
     "PGRST_DB_HOISTED_TX_SETTINGS",
     list,
     "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation",
-    "The settings of a function that apply to its whole transaction.",
+    "The settings that apply to the whole transaction of a request if the function that it calls has them (`create function … set name = value`), separated by commas.",
   ),
   timezoneEnabled: withDefault(
     "PGRST_DB_TIMEZONE_ENABLED",
@@ -314,13 +314,13 @@ export const REST_SETTINGS = {
     "PUT_SEMANTICS",
     oneOf("replace", "merge"),
     "replace",
-    "Whether a PUT at /users and /api resets missing fields (`replace`) or keeps them (`merge`).",
+    "The effect of a PUT at /users and /api on missing fields: `replace` resets them, and `merge` keeps them.",
   ),
   errorBody: withDefault(
     "ERROR_BODY",
     oneOf("nested", "detail", "flat", "spring"),
     "nested",
-    "The format of [errors](rest.md#errors) at /users, /api and /auth.",
+    'The format of [errors](rest.md#errors) at /users, /api and /auth: `nested` (`{"error": {"code", "message", …}}`), `detail` (`{"detail": {"code", "message"}}`), `flat` (`{"error": code, "message", "field"}`) or `spring` (also with the status and the messages by field).',
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -329,29 +329,49 @@ export const GRAPHQL_SETTINGS = {
     "GRAPHQL_MAX_DEPTH",
     integer(1),
     "15",
-    "The most levels of nested fields in an operation.",
+    "The maximum number of levels of nested fields in an operation.",
   ),
-  graphqlMaxComplexity: withDefault("GRAPHQL_MAX_COMPLEXITY", integer(1), "1000", "The most fields in an operation."),
+  graphqlMaxComplexity: withDefault(
+    "GRAPHQL_MAX_COMPLEXITY",
+    integer(1),
+    "1000",
+    "The maximum number of fields in an operation.",
+  ),
   graphqlMaxBodyBytes: withDefault(
     "GRAPHQL_MAX_BODY_BYTES",
     integer(1024),
     "1048576",
-    "The size of the body of a request.",
+    "The maximum size of the body of a request.",
   ),
-  graphqlMaxTokens: withDefault("GRAPHQL_MAX_TOKENS", integer(1), "15000", "The most tokens of a document."),
-  graphqlMaxAliases: withDefault("GRAPHQL_MAX_ALIASES", integer(0), "1000", "The most aliases of a document."),
-  graphqlMaxDirectives: withDefault("GRAPHQL_MAX_DIRECTIVES", integer(0), "500", "The most directives of a document."),
+  graphqlMaxTokens: withDefault(
+    "GRAPHQL_MAX_TOKENS",
+    integer(1),
+    "15000",
+    "The maximum number of tokens of a document.",
+  ),
+  graphqlMaxAliases: withDefault(
+    "GRAPHQL_MAX_ALIASES",
+    integer(0),
+    "1000",
+    "The maximum number of aliases of a document.",
+  ),
+  graphqlMaxDirectives: withDefault(
+    "GRAPHQL_MAX_DIRECTIVES",
+    integer(0),
+    "500",
+    "The maximum number of directives of a document.",
+  ),
   graphqlMaxRootFields: withDefault(
     "GRAPHQL_MAX_ROOT_FIELDS",
     integer(1),
     "500",
-    "The most root fields of an operation.",
+    "The maximum number of root fields of an operation.",
   ),
   graphqlMaxAnonymousPlanned: withDefault(
     "GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS",
     integer(1),
     "100",
-    "The most fields with subfields in an anonymous operation that is [not compiled](graphql.md#how-operations-run).",
+    "The maximum number of fields with subfields in an anonymous operation that is [not compiled](graphql.md#how-operations-run).",
   ),
   graphqlStatementTimeout: withDefault(
     "GRAPHQL_STATEMENT_TIMEOUT_SECONDS",
@@ -363,7 +383,7 @@ export const GRAPHQL_SETTINGS = {
     "GRAPHQL_MAX_SOCKET_OPERATIONS",
     integer(1),
     "100",
-    "The most open operations of a WebSocket.",
+    "The maximum number of open operations of a WebSocket.",
   ),
   graphqlInternalErrorStatus: withDefault(
     "GRAPHQL_INTERNAL_ERROR_STATUS",
@@ -391,9 +411,9 @@ export const GRAPHQL_SETTINGS = {
   ),
   graphqlPreload: withDefault(
     "GRAPHQL_PRELOAD",
-    oneOf("on", "off"),
-    "off",
-    "`on` builds the schema [at the start](graphql.md#how-operations-run), instead of at the first request.",
+    flag,
+    "false",
+    "Whether the service builds the schema [at the start](graphql.md#how-operations-run), instead of at the first request.",
   ),
   graphqlPersistedOperations: optional(
     "GRAPHQL_PERSISTED_OPERATIONS",
@@ -404,36 +424,41 @@ export const GRAPHQL_SETTINGS = {
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const REALTIME_SETTINGS = {
-  realtimeMaxChannels: withDefault("REALTIME_MAX_CHANNELS", integer(1), "100", "The most channels of a WebSocket."),
+  realtimeMaxChannels: withDefault(
+    "REALTIME_MAX_CHANNELS",
+    integer(1),
+    "100",
+    "The maximum number of channels of a WebSocket.",
+  ),
   realtimeMaxBindings: withDefault(
     "REALTIME_MAX_BINDINGS",
     integer(0),
     "100",
-    "The most `postgres_changes` of a channel; 0 means no limit.",
+    "The maximum number of `postgres_changes` of a channel; 0 means no limit.",
   ),
   realtimeMaxJoins: withDefault(
     "REALTIME_MAX_JOINS_PER_SECOND",
     integer(0),
     "100",
-    "The most joins and tokens per second of a WebSocket.",
+    "The maximum number of joins and tokens per second of a WebSocket.",
   ),
   realtimeMaxMessages: withDefault(
     "REALTIME_MAX_MESSAGES_PER_SECOND",
     integer(0),
     "2000",
-    "The most messages per second of a WebSocket. Beyond it, the channel is closed.",
+    "The maximum number of messages per second of a WebSocket. Beyond it, the channel is closed.",
   ),
   realtimeMaxBytes: withDefault(
     "REALTIME_MAX_BYTES_PER_SECOND",
     integer(0),
     "5242880",
-    "The most bytes per second of a WebSocket. Beyond it, the service pauses reading.",
+    "The maximum number of bytes per second of a WebSocket. Beyond it, the service pauses reading.",
   ),
   realtimeMaxPresences: withDefault(
     "REALTIME_MAX_PRESENCES_PER_SECOND",
     integer(0),
     "10",
-    "The most updates of presence per second of a WebSocket. Beyond it, the channel is closed.",
+    "The maximum number of updates of presence per second of a WebSocket. Beyond it, the channel is closed.",
   ),
   realtimeCheckTimeout: withDefault(
     "REALTIME_CHECK_TIMEOUT_SECONDS",
@@ -445,7 +470,7 @@ export const REALTIME_SETTINGS = {
     "REALTIME_SLOT",
     oneOf("auto", "always", "never"),
     "auto",
-    "Whether a [replication slot](realtime.md#replication-slot) keeps two minutes of changes. `auto` creates it if max_slot_wal_keep_size is set, so that it cannot fill the disk.",
+    "The use of a [replication slot](realtime.md#replication-slot), which keeps two minutes of changes: `always`, `never`, or `auto` if max_slot_wal_keep_size is set, so that the slot cannot fill the disk.",
   ),
   shapeLogMegabytes: withDefault(
     "SHAPE_LOG_MB",
@@ -471,7 +496,7 @@ export const STUDIO_SETTINGS = {
   ),
   studioSql: optional(
     "STUDIO_SQL",
-    oneOf("on", "off"),
+    flag,
     "Whether administrators may run SQL, and make keys of roles that policies do not limit. If it is not set, they may on a playground only.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;

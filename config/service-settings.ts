@@ -85,7 +85,7 @@ export const POSTGRES_SETTINGS = {
   databaseUrl: secret(
     ["DATABASE_URL", "PGRST_DB_URI"],
     postgresUrl,
-    "The connection string of the database, with the login for requests. `@` and a path read it from a file; it may also name [several hosts](replicas.md#failover). If it is not set, the service starts an embedded Postgres.",
+    "The connection string of the database, with the login for requests. `@/path` reads the value from that file; it may also name [several hosts](replicas.md#failover). If it is not set, the service starts an embedded Postgres.",
   ),
   ownerDatabaseUrl: secret(
     "OWNER_DATABASE_URL",
@@ -147,7 +147,7 @@ export const POSTGRES_SETTINGS = {
     "STORAGE_FILE_BYTES",
     integer(0),
     "52428800",
-    "The size of the largest file, in bytes. A bucket can have a lower limit of its own.",
+    "The maximum size of a file, in bytes. A bucket can have a lower limit of its own.",
   ),
   embeddedPort: optional(
     "EMBEDDED_PORT",
@@ -158,7 +158,7 @@ export const POSTGRES_SETTINGS = {
     ["DB_POOL", "PGRST_DB_POOL"],
     integer(1, 1000),
     "28",
-    "The most connections of all workers to the database. The service uses at least 4, and at most half of the free connections. Lower it if other programs need connections.",
+    "The maximum number of connections of all workers to the database, for requests. If the server has fewer free connections, the service uses half of them, but at least 4. Lower it if other programs need connections.",
   ),
   acquireTimeout: withDefault(
     ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],
@@ -226,7 +226,7 @@ export const POSTGRES_SETTINGS = {
   preConfig: optional(
     "PGRST_DB_PRE_CONFIG",
     text,
-    "A function that sets [settings in the database](#settings-in-the-database).",
+    "The name of a SQL function that returns [settings in the database](#settings-in-the-database). It is called at the start and at each reload.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -362,19 +362,19 @@ export const LIMIT_SETTINGS = {
     "MAX_BODY_BYTES",
     integer(1024),
     "10485760",
-    "The size of a [body](limits.md#request-bodies) with a list of rows.",
+    "The maximum size of a [body](limits.md#request-bodies) with a list of rows.",
   ),
   maxAnonymousBodyBytes: withDefault(
     "MAX_ANONYMOUS_BODY_BYTES",
     integer(1024),
     "1048576",
-    "The size of a body that the anonymous role may send, if the other limit of the address is not lower.",
+    "The maximum size of a body that the anonymous role may send, or the limit of that path, if it is lower.",
   ),
   maxRowBytes: withDefault(
     "MAX_ROW_BYTES",
     integer(1024),
     "4194304",
-    "The size of one row, or of the arguments of a function, at /users and /api.",
+    "The maximum size of one row, or of the arguments of a function, at /users and /api.",
   ),
   maxBodyMemory: withDefault(
     "MAX_BODY_MEMORY_BYTES",
@@ -386,13 +386,13 @@ export const LIMIT_SETTINGS = {
     "MAX_ANSWER_BYTES",
     integer(65_536, 1_073_741_823),
     "33554432",
-    "The size of a response, or of one row of a streamed response.",
+    "The maximum size of a response, or of one row of a streamed response.",
   ),
   maxHeaderBytes: withDefault(
     "MAX_HEADER_BYTES",
     integer(4096, 1_048_576),
     "16384",
-    "The size of the head of a request. Beyond it, the response is 431. Raise it if clients send large tokens or cookies.",
+    "The maximum size of the head of a request. Beyond it, the response is 431. Raise it if clients send large tokens or cookies.",
   ),
   requestTimeout: withDefault(
     "REQUEST_TIMEOUT_SECONDS",
@@ -404,13 +404,13 @@ export const LIMIT_SETTINGS = {
     "MAX_PAGE_SIZE",
     integer(1, 100_000),
     "1000",
-    "The most rows of a page at /users, at /api and in GraphQL.",
+    "The maximum number of rows of a page at /users, at /api and in GraphQL.",
   ),
   maxBatchParts: withDefault(
     "BATCH_MAX",
     integer(1, 10_000),
     "100",
-    "The most requests of a batch. Beyond it, the response is 413.",
+    "The maximum number of requests of a batch. Beyond it, the response is 413.",
   ),
   taskTimeout: withDefault(
     "TASK_TIMEOUT_SECONDS",
@@ -422,7 +422,7 @@ export const LIMIT_SETTINGS = {
     "WEBSOCKET_MAX_CONNECTIONS",
     integer(1),
     "10000",
-    "The most [WebSockets](limits.md#websockets) of all workers. Beyond it, the response is 503.",
+    "The maximum number of [WebSockets](limits.md#websockets) of all workers. Beyond it, the response is 503.",
   ),
   webSocketBytes: withDefault(
     "WEBSOCKET_MAX_BYTES",
@@ -495,7 +495,7 @@ export const OBSERVABILITY_SETTINGS = {
     keyValues,
     "Headers for the collector: `name=value,…`.",
   ),
-  tracesDisabled: withDefault("OTEL_SDK_DISABLED", flag, "false", "`true` disables traces."),
+  tracesDisabled: withDefault("OTEL_SDK_DISABLED", flag, "false", "Whether traces are disabled."),
   tracesExporter: withDefault("OTEL_TRACES_EXPORTER", oneOf("otlp", "none"), "otlp", "`none` disables traces."),
   tracesSampler: withDefault(
     "OTEL_TRACES_SAMPLER",

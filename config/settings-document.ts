@@ -1,6 +1,13 @@
 import { type DatabaseSettings, findInEnvironment } from "./config.ts";
 import type { SettingDefinition } from "./setting-readers.ts";
-import { IGNORED_SETTINGS, SETTING_GROUPS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
+import {
+  IGNORED_SETTINGS,
+  NEW_SETTINGS,
+  SETTING_GROUPS,
+  SETTINGS,
+  SETTINGS_IN_DATABASE,
+  toDatabaseName,
+} from "./settings.ts";
 
 const ALL_SETTINGS: readonly SettingDefinition<unknown>[] = Object.values(SETTINGS);
 
@@ -45,7 +52,7 @@ function databaseNameOf(names: SettingDefinition<unknown>["names"]): string | nu
 
 /** Returns `docs/settings.md`, generated from the settings that the program reads. */
 export function writeSettingsDocument(): string {
-  const groups = SETTING_GROUPS.map(({ title, settings }) => describeGroup(title, Object.values(settings)));
+  const groups = SETTING_GROUPS.map(describeGroup);
   const aliases = ALL_SETTINGS.flatMap(({ names: [name, ...others] }) =>
     others.map((other) => `\`${other}\` (${name})`),
   );
@@ -60,17 +67,24 @@ PORT=4000 RATE_LIMIT=600 npm start
 npm run config        # the values in force and their origin
 \`\`\`
 
-\`npx content-service\` also reads \`.env\` in the working directory, then \`package.json\`, without secrets: \`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence.
+\`npx content-service\`, and the scripts of a [project](projects.md), also read \`.env\` in the working directory, then \`package.json\`, without secrets: \`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence. The scripts of a clone (\`npm start\`, \`npm run …\`) read the environment only.
+
+A setting that begins with "Whether" accepts \`true\` or \`on\`, and \`false\` or \`off\`. All settings exist since the release 0.2.0, unless they say otherwise.
 
 \`PGRST_APP_SETTINGS_<NAME>\` sets \`app.settings.<name>\` for SQL.
 
-A *playground* has the embedded Postgres, a loopback address as \`HOST\`, no production \`NODE_ENV\` and, for Studio and webhooks, neither \`PUBLIC_URL\` nor \`TRUST_PROXY\`.
+A *playground* is a service with the embedded Postgres that listens on a loopback address and does not have \`NODE_ENV=production\`. For Studio and webhooks, \`TRUST_PROXY\` must also be unset, and \`PUBLIC_URL\` unset or a loopback address. By default, a playground
+
+- opens Studio to every browser on the machine, without a sign-in, and lets it run SQL (\`STUDIO\`, \`STUDIO_SQL\`)
+- lets everybody read and change the users of the example application (\`USERS_ACCESS\`)
+- proves new addresses without an e-mail (\`AUTH_AUTOCONFIRM\`, unless \`SMTP_URL\` is set)
+- sends webhooks to this machine (\`WEBHOOK_NETWORK\`)
 
 ${groups.join("\n\n")}
 
 ## Settings in the database
 
-These override the environment: ${inDatabase.join(", ")}. The first of two ways takes precedence:
+These override the environment: ${inDatabase.join(", ")}. There are two ways; role settings override the function:
 
 \`\`\`sql
 -- The login for requests, in all databases or (with precedence) in one.
@@ -83,9 +97,9 @@ create function settings.pre_config() returns void language sql security definer
 $$;
 \`\`\`
 
-They are read at startup, after \`NOTIFY pgrst, 'reload config'\` or \`'reload schema'\`, and after schema changes; \`pgrst.db_prepared_statements\` only at startup. Invalid values prevent the startup, but later change nothing.
+They are read at startup, after \`NOTIFY pgrst, 'reload config'\` or \`'reload schema'\`, and after schema changes; \`pgrst.db_prepared_statements\` only at startup. An invalid value prevents the start; in a running service it is ignored.
 
-With \`DATABASE_URL\`, \`JWT_SECRET\` is required in the environment unless \`PGRST_DB_CONFIG=true\` or \`PGRST_DB_PRE_CONFIG\` is set.
+With \`DATABASE_URL\`, a secret is required, or the service does not start: \`JWT_SECRET\`, \`JWT_PRIVATE_KEY\` or \`JWT_JWKS_URL\` in the environment. If the environment has \`PGRST_DB_CONFIG\` or \`PGRST_DB_PRE_CONFIG\`, it may be \`pgrst.jwt_secret\` in the database.
 
 ## PostgREST's settings
 
@@ -94,15 +108,16 @@ Also read: ${aliases.join(", ")}.
 Without effect, as the start warns: ${ignored.join(", ")}.`;
 }
 
-function describeGroup(title: string, settings: readonly SettingDefinition<unknown>[]): string {
-  return [`## ${title}`, ...settings.map(describeSetting)].join("\n\n");
+function describeGroup({ title, whenToChange, settings }: (typeof SETTING_GROUPS)[number]): string {
+  return [`## ${title}`, whenToChange, ...Object.values(settings).map(describeSetting)].join("\n\n");
 }
 
 function describeSetting({ names, fallback, description }: SettingDefinition<unknown>): string {
+  const since = NEW_SETTINGS.includes(names[0]) ? " It is not in the release 0.2.0." : "";
   const standard = fallback
     ? ` The default is \`${fallback}\`.`
     : description.includes("not set")
       ? ""
       : " It is not set by default.";
-  return `### ${names[0]}\n\n${description}${standard}`;
+  return `### ${names[0]}\n\n${description}${standard}${since}`;
 }

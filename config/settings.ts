@@ -21,24 +21,82 @@ import type { SettingDefinition } from "./setting-readers.ts";
 /** The settings by subject, in the order of `docs/settings.md`. */
 export const SETTING_GROUPS: readonly {
   readonly title: string;
+  /** When an operator changes these settings, for all that do not say it themselves. */
+  readonly whenToChange: string;
   readonly settings: Readonly<Record<string, SettingDefinition<unknown>>>;
 }[] = [
-  { title: "Server", settings: SERVER_SETTINGS },
-  { title: "Postgres", settings: POSTGRES_SETTINGS },
-  { title: "Migrations", settings: MIGRATION_SETTINGS },
+  {
+    title: "Server",
+    whenToChange: "Set these for a deployment that others can reach.",
+    settings: SERVER_SETTINGS,
+  },
+  {
+    title: "Postgres",
+    whenToChange:
+      "Set the connection strings for a Postgres of your own. Change timeouts and pools when the log or an error names one of them, and modes only if `doctor` or an error advises it.",
+    settings: POSTGRES_SETTINGS,
+  },
+  {
+    title: "Migrations",
+    whenToChange:
+      "Change the limits when a migration fails because it waits for a lock, or because others wait for it.",
+    settings: MIGRATION_SETTINGS,
+  },
   {
     title: "Schedules, webhooks, functions and backups",
+    whenToChange:
+      "Set `BACKUP_*` before you have data that you must not lose. Change limits when functions or deliveries that you want exceed them.",
     settings: { ...JOB_SETTINGS, ...WEBHOOK_SETTINGS, ...FUNCTION_SETTINGS },
   },
-  { title: "Limits", settings: LIMIT_SETTINGS },
-  { title: "Logs, metrics and traces", settings: OBSERVABILITY_SETTINGS },
-  { title: "Tokens and accounts", settings: { ...ACCOUNT_SETTINGS, ...OAUTH_SETTINGS } },
-  { title: "E-mail", settings: MAIL_SETTINGS },
-  { title: "REST interfaces", settings: REST_SETTINGS },
-  { title: "GraphQL", settings: GRAPHQL_SETTINGS },
-  { title: "Realtime", settings: REALTIME_SETTINGS },
-  { title: "Agents", settings: MCP_SETTINGS },
-  { title: "Studio", settings: STUDIO_SETTINGS },
+  {
+    title: "Limits",
+    whenToChange:
+      "Each limit protects the memory or the turn of other callers. Raise one when an error names it for a request that you want; lower one if the machine is small or open to everybody.",
+    settings: LIMIT_SETTINGS,
+  },
+  {
+    title: "Logs, metrics and traces",
+    whenToChange: "Set these to connect the service to your monitoring.",
+    settings: OBSERVABILITY_SETTINGS,
+  },
+  {
+    title: "Tokens and accounts",
+    whenToChange:
+      "Set these to decide who may sign up, and when tokens of other issuers or clients of another service come in.",
+    settings: { ...ACCOUNT_SETTINGS, ...OAUTH_SETTINGS },
+  },
+  {
+    title: "E-mail",
+    whenToChange: "Set `SMTP_URL` and `MAIL_FROM` before users depend on e-mails.",
+    settings: MAIL_SETTINGS,
+  },
+  {
+    title: "REST interfaces",
+    whenToChange:
+      "Most of these have the names and effects of PostgREST's settings. Change them for clients that depend on them.",
+    settings: REST_SETTINGS,
+  },
+  {
+    title: "GraphQL",
+    whenToChange:
+      "Raise a limit when an error names it for an operation of your clients; lower it if strangers may send operations.",
+    settings: GRAPHQL_SETTINGS,
+  },
+  {
+    title: "Realtime",
+    whenToChange: "Raise a limit when a client is refused or its channel is closed because of it.",
+    settings: REALTIME_SETTINGS,
+  },
+  {
+    title: "Agents",
+    whenToChange: "Set `MCP` to let agents of your users call tools.",
+    settings: MCP_SETTINGS,
+  },
+  {
+    title: "Studio",
+    whenToChange: "Set these to open Studio to fewer or more people than the default.",
+    settings: STUDIO_SETTINGS,
+  },
 ];
 
 /** All settings. `docs/settings.md` and `npm run config` are generated from them. */
@@ -100,6 +158,13 @@ export function toDatabaseName(names: SettingDefinition<unknown>["names"]): stri
   const name = names.find((each) => each.startsWith("PGRST_"));
   return name ? `pgrst.${name.slice("PGRST_".length).toLowerCase()}` : null;
 }
+
+/** The settings that the release 0.2.0 does not have. */
+export const NEW_SETTINGS: readonly string[] = [
+  "CALLER_SETTINGS",
+  "FUNCTIONS_MAX_BODY_BYTES",
+  "FUNCTIONS_TOTAL_MEMORY",
+];
 
 /** The settings that earlier versions had. */
 export const REMOVED_SETTINGS: Readonly<Record<string, string>> = {

@@ -40,7 +40,7 @@ const NOT_LOADED: GraphqlState = {
 export async function openGraphql(options: GraphqlOptions): Promise<GraphqlInterface> {
   const { graphqlPreload, graphqlPersistedOperations, graphqlExplorer } = options.config;
   const graphql = new LoadedAtFirstUse(options);
-  if (graphqlPreload === "on" || graphqlPersistedOperations !== null) await graphql.load(options.schemaWaitMs);
+  if (graphqlPreload || graphqlPersistedOperations !== null) await graphql.load(options.schemaWaitMs);
   const handle = (path: string) => (request: GraphqlHttpRequest) =>
     graphql.use(({ folders }) => folders[path]!(request));
   return {

@@ -146,7 +146,7 @@ type ModeChoice = Pick<SchemaChangeState, "mode" | "reason" | "how">;
 const DISABLED = {
   mode: "off",
   reason: "The SQL of administrators is not run here.",
-  how: "Set STUDIO_SQL=on.",
+  how: "Set STUDIO_SQL=true.",
 } as const satisfies ModeChoice;
 
 function chooseMode({ files, found, isMigrated }: Migrations, isWatched: boolean): ModeChoice {

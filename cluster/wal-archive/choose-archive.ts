@@ -31,7 +31,7 @@ export function planRecovery(archives: readonly ArchiveContent[], options: Choos
   if (usable.length === 0) {
     throw new Error(
       archives.length === 0
-        ? "There is no WAL archive. Set BACKUP_WAL=on, and BACKUP_DIR to its folder; a backup file is restored without --at."
+        ? "There is no WAL archive. Set BACKUP_WAL=true, and BACKUP_DIR to its folder; a backup file is restored without --at."
         : "The WAL archive has no complete base backup yet, so nothing can be restored from it.",
     );
   }

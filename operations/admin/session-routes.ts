@@ -95,7 +95,7 @@ async function tokenOfAdministrator(request: GatewayRequest, caller: Caller, ser
 /** Refuses a role that bypasses RLS: it has the power of SQL as the owner, so it needs the setting STUDIO_SQL. */
 function refuseBypass(name: string, { catalog, config }: AdminServices): void {
   if (config.studioSql || !bypassesPolicies(catalog(), name)) return;
-  throw permissionDenied(`The role "${name}" is not bound by policies: to view rows as it, set STUDIO_SQL=on.`);
+  throw permissionDenied(`The role "${name}" is not bound by policies: to view rows as it, set STUDIO_SQL=true.`);
 }
 
 /** True if the request comes from this machine and from our page, not from a page whose name was made to resolve to this machine (DNS rebinding). */

@@ -189,5 +189,5 @@ function messageJson({ offset, ...message }: ScriptMessage, sql: string): SqlMes
 }
 
 function sqlIsOff(): HttpError {
-  return permissionDenied("SQL is turned off.", "Start the service with STUDIO_SQL=on.");
+  return permissionDenied("SQL is turned off.", "Start the service with STUDIO_SQL=true.");
 }

@@ -269,7 +269,7 @@ function studioFindings({ studio, studioSql }: DoctorFacts["config"]): DoctorFin
   }
   if (studio !== "off" && studioSql) {
     const problem = "Administrators may run SQL as the owner of the database.";
-    findings.push({ kind: "advice", problem, fix: "STUDIO_SQL=off" });
+    findings.push({ kind: "advice", problem, fix: "STUDIO_SQL=false" });
   }
   return findings;
 }

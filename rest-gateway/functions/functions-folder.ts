@@ -43,11 +43,11 @@ export function findFunctionsFolder({
   functions,
   functionsDir,
 }: Pick<Config, "functions" | "functionsDir">): string | null {
-  if (functions === "off") return null;
+  if (functions === false) return null;
   const candidates = functionsDir === null ? ["functions", "supabase/functions"] : [functionsDir];
   const folder = candidates.map((path) => resolve(path)).find(isFolder) ?? null;
   if (folder !== null || functions === null) return folder;
-  throw new Error(`FUNCTIONS=on, but there is no folder ${candidates.join(" or ")}`);
+  throw new Error(`FUNCTIONS=true, but there is no folder ${candidates.join(" or ")}`);
 }
 
 function isFolder(path: string): boolean {

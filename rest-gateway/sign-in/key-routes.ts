@@ -93,7 +93,7 @@ export function apiKeyRoutes(services: ApiKeyDependencies): GatewayHandler {
 /** The error for a key that would have the same power as SQL as the owner. */
 function bypassingKeyRefused(role: string): HttpError {
   return new HttpError(403, "PERMISSION_DENIED", `Policies do not bind the role "${role}".`, {
-    hint: `Set STUDIO_SQL=on to let administrators make such keys, or use: ${commandLine("keys", `create --role ${role}`)}`,
+    hint: `Set STUDIO_SQL=true to let administrators make such keys, or use: ${commandLine("keys", `create --role ${role}`)}`,
   });
 }
 

@@ -75,7 +75,7 @@ export async function listTimes(config: Config): Promise<void> {
     console.log(`${times} (${archive.bases.length} base backups, ${archive.folder}${note})`);
   }
   if (archives.length === 0)
-    console.log(`There is no WAL archive in ${walFolder(config.backupDir)}. BACKUP_WAL=on makes one.`);
+    console.log(`There is no WAL archive in ${walFolder(config.backupDir)}. BACKUP_WAL=true makes one.`);
 }
 
 export function parseTarget(at: string): RecoveryTarget {

@@ -196,7 +196,7 @@ class WorkerCluster {
   #startWorker(options: Pick<WorkerOptions, "schemaPatienceMs"> = {}): ManagedWorker {
     const worker = this.#waiting.shift() ?? this.#fork();
     this.#workers.add(worker);
-    const config: Config = { ...this.#options.config, ...(this.#isGraphqlUsed && { graphqlPreload: "on" }) };
+    const config: Config = { ...this.#options.config, ...(this.#isGraphqlUsed && { graphqlPreload: true }) };
     const walArchive = this.#walArchive;
     worker.serve({ config, postgres: this.#postgres!, packageProgram: packageProgram(), walArchive, ...options });
     worker.serving

@@ -3,7 +3,7 @@ import { formatCount } from "./format.ts";
 export const sqlTexts = {
   sql: {
     title: "SQL",
-    off: "SQL is turned off. Start the service with STUDIO_SQL=on.",
+    off: "SQL is turned off. Start the service with STUDIO_SQL=true.",
     statements: "SQL statements",
     run: "Run",
     runHint: "Run the selection, or the statement at the cursor (Ctrl or ⌘ + Enter)",

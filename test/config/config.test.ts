@@ -10,7 +10,8 @@ import {
   readProjectSettings,
   withDatabaseSettings,
 } from "../../config/config.ts";
-import { SETTINGS } from "../../config/settings.ts";
+import { flag } from "../../config/setting-readers.ts";
+import { NEW_SETTINGS, SETTINGS } from "../../config/settings.ts";
 import { describeSettings, writeSettingsDocument } from "../../config/settings-document.ts";
 import { SECRET } from "../secret.ts";
 
@@ -115,6 +116,26 @@ describe("readConfig", () => {
       expect(problemsOf({ [names[0]]: "\u0000 no such value" })).toContain(`${names[0]} must be `);
     },
   );
+
+  test("a setting says that it is one of true and false by beginning with Whether, as the page says", () => {
+    for (const { names, read, description } of Object.values(SETTINGS)) {
+      expect([names[0], description.startsWith("Whether")]).toEqual([names[0], read === flag]);
+    }
+  });
+
+  test.each(["FUNCTIONS", "GRAPHQL_COMPILE", "GRAPHQL_PRELOAD", "STUDIO_SQL", "OAUTH_SERVER", "BACKUP_CHECK"])(
+    "%s accepts true and on, false and off",
+    (name) => {
+      const [key] = Object.entries(SETTINGS).find(([, { names }]) => names[0] === name)!;
+      const readFlag = (text: string) => readConfig({ [name]: text }).config[key as keyof typeof SETTINGS];
+      expect(["true", "on", "false", "off"].map(readFlag)).toEqual([true, true, false, false]);
+    },
+  );
+
+  test("the settings that the page calls new exist", () => {
+    const names = Object.values(SETTINGS).map(({ names }) => names[0]);
+    expect(NEW_SETTINGS.filter((name) => !names.includes(name))).toEqual([]);
+  });
 
   test("a secret of PostgREST is read from the file that is named after an @, without the line break at its end", async () => {
     const folder = await mkdtemp(join(tmpdir(), "content-service-config-"));
@@ -242,6 +263,7 @@ describe("readConfig", () => {
     [{ STUDIO: "off", STUDIO_SQL: "off" }, "off", false],
     [{ ...databaseUrl, STUDIO: "open" }, "open", false],
     [{ ...databaseUrl, HOST: "0.0.0.0", STUDIO_SQL: "on" }, "administrators", true],
+    [{ STUDIO_SQL: "false" }, "open", false],
   ])("with %j Studio is for: %s, and whether it runs SQL is %s", (environment, studio, studioSql) => {
     expect(readConfig(environment).config).toMatchObject({ studio, studioSql });
   });

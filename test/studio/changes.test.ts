@@ -326,7 +326,7 @@ describeInBrowser("the page of changes in development, and where SQL is off", ()
       ["Branches", "Create a branch", "npm run branch -- create NAME"],
     ] as const) {
       await openTab(page, tab);
-      await page.getByText("Set STUDIO_SQL=on.").waitFor();
+      await page.getByText("Set STUDIO_SQL=true.").waitFor();
       await page.getByText(command).waitFor();
       expect(await page.getByRole("button", { name: button }).isDisabled()).toBe(true);
     }

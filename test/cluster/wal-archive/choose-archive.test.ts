@@ -68,7 +68,7 @@ test("times that cannot be restored are refused with those that can", () => {
   expect(() => planRecovery([archive("a", [5], 12)], { target: { at: at(24) }, current: null, now: at(23) })).toThrow(
     "in the future",
   );
-  expect(() => plan([], 4)).toThrow("There is no WAL archive. Set BACKUP_WAL=on");
+  expect(() => plan([], 4)).toThrow("There is no WAL archive. Set BACKUP_WAL=true");
   expect(() => plan([archive("a", [], 4)], 3)).toThrow("no complete base backup yet");
 });
 

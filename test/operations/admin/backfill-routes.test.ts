@@ -61,14 +61,14 @@ test("a backfill is listed with its progress, and its session pauses and resumes
   ]);
 });
 
-test("unknown ones and other bodies are refused, and all changes with STUDIO_SQL=off", async () => {
+test("unknown ones and other bodies are refused, and all changes with STUDIO_SQL=false", async () => {
   expect((await send(1, { paused: true })).status).toBe(404);
   expect((await send(1, { paused: "yes" })).status).toBe(400);
   const off = await serve(operated.database, { STUDIO_SQL: "off", BASE_SCHEMA: "platform" });
   try {
     const headers = { authorization: `Bearer ${operated.tokens.admin}`, "content-type": "application/json" };
     const listed = await (await fetch(off.url + PATH, { headers })).json();
-    expect(listed).toMatchObject({ refusal: { how: "Set STUDIO_SQL=on." } });
+    expect(listed).toMatchObject({ refusal: { how: "Set STUDIO_SQL=true." } });
     const refused = await fetch(`${off.url}${PATH}/1`, { method: "POST", headers, body: '{"paused":true}' });
     expect(refused.status).toBe(403);
   } finally {

@@ -186,12 +186,12 @@ test("on a branch, branches are those of the database", async () => {
   }
 });
 
-test("with STUDIO_SQL=off branches are only listed", async () => {
+test("with STUDIO_SQL=false branches are only listed", async () => {
   const off = await openOperatedService({ STUDIO_SQL: "off" }, "platform");
   try {
     const token = off.tokens.admin;
     const listed = await off.send("/admin/v1/branches", { token });
-    expect([listed.status, listed.body.refusal.how]).toEqual([200, "Set STUDIO_SQL=on."]);
+    expect([listed.status, listed.body.refusal.how]).toEqual([200, "Set STUDIO_SQL=true."]);
     expect((await off.send("/admin/v1/branches", { token, body: { name: "likes" } })).status).toBe(403);
     expect((await off.send("/admin/v1/branches/likes", { token, method: "DELETE" })).status).toBe(403);
   } finally {

@@ -317,12 +317,12 @@ test("what was tried, and that it was undone, are in the audit log", async () =>
   }
 });
 
-test("with STUDIO_SQL=off nothing is copied, and the list says why", async () => {
+test("with STUDIO_SQL=false nothing is copied, and the list says why", async () => {
   const off = await serve(database, settings({ STUDIO_SQL: "off" }));
   try {
     expect((await send("", undefined, off)).body.refusal).toEqual({
       reason: "The SQL of administrators is not run here.",
-      how: "Set STUDIO_SQL=on.",
+      how: "Set STUDIO_SQL=true.",
     });
     for (const path of ["/rehearsal", "/diff", "/undo"]) expect((await send(path, {}, off)).status).toBe(403);
   } finally {

@@ -90,10 +90,10 @@ test("rows that were deleted or overwritten since a time are listed, and brought
   ]);
 });
 
-test("without an archive, or with STUDIO_SQL=off, nothing is restored, and the reason is given", async () => {
+test("without an archive, or with STUDIO_SQL=false, nothing is restored, and the reason is given", async () => {
   for (const [settings, how, status] of [
     [{ STUDIO_SQL: "on" }, null, 409],
-    [{ STUDIO_SQL: "off" }, "Set STUDIO_SQL=on.", 403],
+    [{ STUDIO_SQL: "off" }, "Set STUDIO_SQL=true.", 403],
   ] as const) {
     const operated = await openOperatedService(settings, "platform");
     try {

@@ -307,9 +307,9 @@ describe("without npm run dev", () => {
     await rm(folder, { recursive: true });
   });
 
-  test("nothing is run with STUDIO_SQL=off, nor for others than administrators", async () => {
+  test("nothing is run with STUDIO_SQL=false, nor for others than administrators", async () => {
     await using own = await cloneForService({ STUDIO_SQL: "off" });
-    expect((await ask(own.url, null)).body).toMatchObject({ mode: "off", how: "Set STUDIO_SQL=on." });
+    expect((await ask(own.url, null)).body).toMatchObject({ mode: "off", how: "Set STUDIO_SQL=true." });
     for (const dry_run of [true, false]) {
       expect((await ask(own.url, { sql: "select 1", dry_run })).status).toBe(403);
     }

@@ -265,7 +265,7 @@ describe("POST /admin/v1/view-as", () => {
   test("a role that bypasses row-level security needs STUDIO_SQL", async () => {
     const refused = await viewAs({ role: "service_role" });
     expect(refused.status).toBe(403);
-    expect(refused.body.error.message).toContain("set STUDIO_SQL=on");
+    expect(refused.body.error.message).toContain("set STUDIO_SQL=true");
   });
 
   test("so does a role that inherits the owner of tables", async () => {
@@ -313,7 +313,7 @@ describe("POST /admin/v1/view-as", () => {
   });
 });
 
-test("with STUDIO_SQL=on a role that bypasses row-level security can be viewed", async () => {
+test("with STUDIO_SQL=true a role that bypasses row-level security can be viewed", async () => {
   const operated = await openOperatedService({ STUDIO_SQL: "on" });
   try {
     const viewed = await operated.send(VIEW_AS, { token: operated.tokens.admin, body: { role: "service_role" } });

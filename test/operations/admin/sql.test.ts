@@ -78,7 +78,7 @@ describe("who may run SQL", () => {
     expect(await statusFor(ADMINISTRATOR)).toBe(200);
   });
 
-  test("with STUDIO_SQL=off nobody may", async () => {
+  test("with STUDIO_SQL=false nobody may", async () => {
     const { status, code, message } = await refuse({ sql: "select 1" }, { url: switchedOff.url });
     expect([status, code, message]).toEqual([403, "PERMISSION_DENIED", "SQL is turned off."]);
     expect((await post({ sql: "select 1", ...AS_BOB }, { url: switchedOff.url })).status).toBe(403);

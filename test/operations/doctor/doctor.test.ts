@@ -162,7 +162,7 @@ describe("runChecks", () => {
   test("reports a Studio that is open, or runs SQL, in a deployment", async () => {
     const settings = { ...DEPLOYED, PUBLIC_URL: "http://localhost", STUDIO: "open", STUDIO_SQL: "on" };
     const fixes = (await examined(well, settings)).map(({ fix }) => fix);
-    expect(fixes).toEqual(expect.arrayContaining(["STUDIO=administrators", "STUDIO_SQL=off"]));
+    expect(fixes).toEqual(expect.arrayContaining(["STUDIO=administrators", "STUDIO_SQL=false"]));
     const off = (await examined(well, { ...settings, STUDIO: "off" })).map(({ fix }) => fix);
     expect(off.filter((fix) => fix.startsWith("STUDIO"))).toEqual([]);
   });

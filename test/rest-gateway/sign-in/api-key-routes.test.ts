@@ -114,7 +114,7 @@ describe("an API key that an administrator creates", () => {
     expect(result.body.error.details[0].field).toBe(field);
   });
 
-  test("in a role that policies do not bind needs STUDIO_SQL=on", async () => {
+  test("in a role that policies do not bind needs STUDIO_SQL=true", async () => {
     const refused = await create({ role: "service_role" });
     expect(refused).toMatchObject({ status: 403, body: { error: { code: "PERMISSION_DENIED" } } });
     const before = (await list()).length;

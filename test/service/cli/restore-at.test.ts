@@ -150,7 +150,7 @@ async function flipByte(file: string): Promise<void> {
 test("what cannot be restored is explained", async () => {
   const empty = { DATA_DIR: join(root, "none"), BACKUP_DIR: join(root, "no-backups") };
   const refused = async (...args: readonly string[]) => (await runWithoutDatabase("restore", args, empty)).stderr;
-  expect(await refused("--at", "latest")).toContain("There is no WAL archive. Set BACKUP_WAL=on");
+  expect(await refused("--at", "latest")).toContain("There is no WAL archive. Set BACKUP_WAL=true");
   expect(await runWithoutDatabase("restore", ["--at", "soon"], empty)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("Specify a time such as"),
