@@ -8,8 +8,7 @@ export type ReferenceOperation = {
   readonly curl: string;
   /** Code for supabase-js, with `supabase`; its last statement makes `data` and `error`, or `count`. */
   readonly js: string;
-  /** Absent: GraphQL has none. */
-  readonly graphql?: string;
+  readonly graphql: string;
   readonly notes: readonly string[];
 };
 
@@ -119,9 +118,10 @@ export const REFERENCE: readonly ReferenceOperation[] = [
     about: "Inserts a director, or updates the one of the same name.",
     curl: `curl -s "$URL/rest/v1/directors?on_conflict=name" ${JSON_HEADERS} \\\n  -H "Prefer: resolution=merge-duplicates, return=representation" -d '{"name": "Lang"}'`,
     js: `const { data, error } = await supabase.from("directors").upsert({ name: "Lang" }, { onConflict: "name" }).select();`,
+    graphql: 'mutation { upsertDirectors(input: [{ name: "Lang" }], onConflict: NAME) { id name } }',
     notes: [
-      "`resolution=ignore-duplicates` keeps the existing row as it is.",
-      "Without `on_conflict` the primary key decides. GraphQL has no upsert: call a function that does it.",
+      "`resolution=ignore-duplicates` keeps the existing row as it is; in GraphQL, `resolution: IGNORE`.",
+      "Without `on_conflict` or `onConflict`, the primary key decides.",
     ],
   },
   {
@@ -132,8 +132,8 @@ export const REFERENCE: readonly ReferenceOperation[] = [
     js: `const { data, error } = await supabase.from("films").update({ title: "Alien (1979)" }).eq("id", 1).select("title, year");`,
     graphql: 'mutation { updateFilm(id: 1, input: { title: "Alien (1979)" }) { title year } }',
     notes: [
-      "Without a condition all rows that the policies allow are changed. In GraphQL a mutation changes one row.",
-      "No row that meets the conditions: an empty list, or an error in GraphQL.",
+      "Without a filter the request is refused (`21000`), unless `REST_SAFE_WRITES=false`. In GraphQL, `updateFilm` changes one row, and `updateFilms` several rows by their keys.",
+      "If no row meets the conditions, the response is an empty list, and in GraphQL an error.",
     ],
   },
   {
@@ -143,7 +143,10 @@ export const REFERENCE: readonly ReferenceOperation[] = [
     curl: `curl -s -X DELETE "$URL/rest/v1/films?id=eq.2&select=title" ${REPRESENTATION}`,
     js: `const { data, error } = await supabase.from("films").delete().eq("id", 2).select("title");`,
     graphql: "mutation { deleteFilm(id: 2) }",
-    notes: ["Bring rows back from a backup by [`restore --table`](../backup.md)."],
+    notes: [
+      "Without a filter the request is refused (`21000`), unless `REST_SAFE_WRITES=false`. In GraphQL, `deleteFilm` deletes one row by its key.",
+      "Bring rows back from a backup by [`restore --table`](../backup.md).",
+    ],
   },
   {
     file: "call",
@@ -156,7 +159,7 @@ export const REFERENCE: readonly ReferenceOperation[] = [
   },
 ];
 
-export type ReferenceOutputs = { readonly curl: string; readonly js: string; readonly graphql: string | null };
+export type ReferenceOutputs = { readonly curl: string; readonly js: string; readonly graphql: string };
 
 const fence = (language: string, text: string) => `\`\`\`${language}\n${text.trim()}\n\`\`\``;
 
@@ -171,7 +174,9 @@ export function referencePage(operation: ReferenceOperation, outputs: ReferenceO
     "## supabase-js",
     fence("js", js),
     fence("json", outputs.js),
-    ...(graphql && outputs.graphql ? ["## GraphQL", fence("graphql", graphql), fence("json", outputs.graphql)] : []),
+    "## GraphQL",
+    fence("graphql", graphql),
+    fence("json", outputs.graphql),
     "## Notes",
     notes.map((note) => `- ${note}`).join("\n"),
   ];
