@@ -12,8 +12,11 @@ import { followTutorial, isAsPublished } from "./tutorial.ts";
 
 const database = useDatabase();
 const mails = useFolder("content-service-mails-");
-// On a playground an address is proved without an e-mail.
-const service = useService({ database, settings: () => ({ MAIL_DIR: mails, AUTH_AUTOCONFIRM: "true" }) });
+// On a playground an address is proved without an e-mail. The schema of GraphQL is built before the first request, however long it takes.
+const service = useService({
+  database,
+  settings: () => ({ MAIL_DIR: mails, AUTH_AUTOCONFIRM: "true", GRAPHQL_PRELOAD: "true" }),
+});
 
 test("the requests of the page about sign-in have the responses that it shows", async () => {
   const page = await readFile(join(REPOSITORY, "docs/sign-in.md"), "utf8");
