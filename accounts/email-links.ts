@@ -195,7 +195,7 @@ To set a new password, open this link within one hour:
 
 ${this.#linkTo(EMAIL_LINK_PATHS.newPassword, token)}
 
-If it was not you, ignore this e-mail: the password stays unchanged.
+If you did not request this e-mail, ignore it: the password stays unchanged.
 `,
     };
   }
@@ -210,7 +210,7 @@ To confirm your address, open this link within one day:
 
 ${this.#linkTo(EMAIL_LINK_PATHS.verifyEmail, token)}
 
-If it was not you, ignore this e-mail.
+If you did not request this e-mail, ignore it.
 `,
     };
   }
@@ -225,7 +225,7 @@ To use this address from now on, open this link within one hour:
 
 ${this.#linkTo(EMAIL_LINK_PATHS.changeEmail, token)}
 
-If it was not you, ignore this e-mail.
+If you did not request this e-mail, ignore it.
 `,
     };
   }
@@ -237,7 +237,7 @@ If it was not you, ignore this e-mail.
       text: `Somebody, probably you, asked to use another e-mail address for your account at ${this.#host()}.
 It changes when the new address is confirmed.
 
-If it was not you, somebody knows your password. Set a new one now, which also stops the change:
+If you did not ask for this, somebody knows your password. Set a new one now, which also stops the change:
 
 ${this.#siteUrl()}${FORGOTTEN_PASSWORD_PATH}
 `,
@@ -250,7 +250,7 @@ ${this.#siteUrl()}${FORGOTTEN_PASSWORD_PATH}
       subject: "Your e-mail address has changed",
       text: `The e-mail address of your account at ${this.#host()} has been changed. E-mails go to the new address from now on.
 
-If it was not you, ask the operator of the service for help.
+If you did not change it, ask the operator of the service for help.
 `,
     };
   }

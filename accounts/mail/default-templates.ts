@@ -1,7 +1,7 @@
 import type { TemplateSource } from "./compile-template.ts";
 
 const EXPIRY = "The link and the code can be used once, and expire.";
-const IGNORE = "If it was not you, ignore this e-mail.";
+const IGNORE = "If you did not request this e-mail, ignore it.";
 
 /** The default templates by their names at Supabase. Their colours are those of Studio. */
 export const DEFAULT_TEMPLATES = {
@@ -88,7 +88,7 @@ ${EXPIRY} ${IGNORE}
     subject: "Your confirmation code",
     text: `To confirm that it is you, enter this code: {{ .Token }}
 
-It can be used once, and expires. If it was not you, somebody is signed in to your account: set a new password.
+It can be used once, and expires. If you did not ask for it, somebody is signed in to your account: set a new password.
 `,
     html: null,
   },

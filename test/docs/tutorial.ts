@@ -50,15 +50,19 @@ export async function followTutorial(
   const terminal = openTerminal({ folder, environment });
   const steps: TutorialStep[] = [];
   let [service, url]: [ChildProcess | null, string] = [null, address];
-  const currentFolder = async () => (await terminal.run("pwd")).output.trim();
-  const type = async (commands: string) => {
-    const { output } = await terminal.run(install(commands).replaceAll(ADDRESS, url));
+  let isDevelopment = false;
+  const record = (commands: string, output: string) => {
     steps.push({
       commands,
       output: output.replaceAll("\r\n", "\n").replaceAll(url, ADDRESS),
       expected: null,
       isJson: false,
     });
+  };
+  const currentFolder = async () => (await terminal.run("pwd")).output.trim();
+  const type = async (commands: string) => {
+    const { output } = await terminal.run(install(commands).replaceAll(ADDRESS, url));
+    record(commands, output);
   };
   const save = async (file: string, text: string) => {
     const path = join(await currentFolder(), file);
@@ -79,9 +83,11 @@ export async function followTutorial(
         });
         const lines = await linesUntil(service, /ready in/);
         url = /address +(\S+)/.exec(lines.join("\n"))![1]!;
+        isDevelopment = command === "run dev";
+        record(text!, lines.join("\n"));
         await terminal.run(`URL=${url}`);
       } else {
-        const isSaved = service !== null && CURRENT_MIGRATION.test(file ?? text!);
+        const isSaved = isDevelopment && CURRENT_MIGRATION.test(file ?? text!);
         const applied = isSaved ? linesUntil(service!, /: applied in/) : null;
         await (file ? save(file, text!) : type(text!));
         await applied;
