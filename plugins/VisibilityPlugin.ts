@@ -1,5 +1,4 @@
-import { constant, type GrafastFieldConfig, type Step } from "grafast";
-import { GraphQLBoolean, GraphQLNonNull, type GraphQLOutputType } from "grafast/graphql";
+import type { GraphQLOutputType } from "grafast/graphql";
 import type { OwnValue } from "#catalog";
 import { memoizePerObject } from "#runtime";
 import { functionsAtRoot, functionsOfType } from "./FunctionPrecedencePlugin.ts";
@@ -296,35 +295,6 @@ export const UnloggedTablesPlugin: GraphileConfig.Plugin = {
         for (const entity of introspection.classes) {
           if (entity.relpersistence === "u") entity.relpersistence = "p";
         }
-      },
-    },
-  },
-};
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      EmptySchemaPlugin: true;
-    }
-  }
-}
-
-/** GraphQL requires a query type with at least one field. */
-export const IS_EMPTY_FIELD: GrafastFieldConfig<Step> = {
-  type: new GraphQLNonNull(GraphQLBoolean),
-  description:
-    "Your role has no privileges in the exposed schemas. Grant some in SQL to see tables and functions here.",
-  plan: () => constant(true),
-};
-
-export const EmptySchemaPlugin: GraphileConfig.Plugin = {
-  name: "EmptySchemaPlugin",
-  description: "A database without visible objects has a schema with the field isEmpty",
-  schema: {
-    hooks: {
-      GraphQLObjectType_fields(fields, build, { scope }) {
-        if (!scope.isRootQuery || Object.keys(fields).length > 0) return fields;
-        return build.extend(fields, { isEmpty: IS_EMPTY_FIELD }, "EmptySchemaPlugin");
       },
     },
   },

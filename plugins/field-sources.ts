@@ -98,6 +98,8 @@ export type FieldSource =
       /** True if the rows are grouped by this value. */
       readonly isGroup: boolean;
     }
+  /** The same value in each response, as JSON. */
+  | { readonly kind: "constant"; readonly text: string }
   /** A field of the types that every connection has. */
   | { readonly kind: "page"; readonly part: PagePart };
 

@@ -1,6 +1,7 @@
 export { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 export { LINE_CODEC } from "./BuiltInTypesPlugin.ts";
 export { baseCodecOf, isInstantCodec, TIME_CODECS } from "./codecs.ts";
+export { IS_EMPTY_FIELD } from "./EmptySchemaPlugin.ts";
 export {
   type EventTopics,
   type FieldSource,
@@ -79,7 +80,6 @@ export {
 } from "./table.ts";
 export {
   fallbackTypeOf,
-  IS_EMPTY_FIELD,
   type RolePrivileges,
   visibilityRuleOf,
   withheldValueOf,

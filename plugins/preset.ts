@@ -18,6 +18,7 @@ import { BulkMutationsPlugin } from "./BulkMutationsPlugin.ts";
 import { CallableFunctionsPlugin } from "./CallableFunctionsPlugin.ts";
 import { ClientRolesPlugin } from "./ClientRolesPlugin.ts";
 import { CollectionsPlugin, ConnectionShapePlugin } from "./ConnectionPlugins.ts";
+import { EmptySchemaPlugin } from "./EmptySchemaPlugin.ts";
 import { FieldSourcesPlugin } from "./FieldSourcesPlugin.ts";
 import { FiltersPlugin } from "./FiltersPlugin.ts";
 import { ForeignKeysPlugin } from "./ForeignKeysPlugin.ts";
@@ -49,7 +50,7 @@ import { TablesWithoutColumnsPlugin } from "./TablesWithoutColumnsPlugin.ts";
 import { TransactionPlugin } from "./TransactionPlugin.ts";
 import { CompositeTypesPlugin, EnumsPlugin, ExtensionTypesPlugin } from "./TypePlugins.ts";
 import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
-import { EmptySchemaPlugin, UnloggedTablesPlugin, VisibilityPlugin } from "./VisibilityPlugin.ts";
+import { UnloggedTablesPlugin, VisibilityPlugin } from "./VisibilityPlugin.ts";
 import { WherePlugin } from "./WherePlugin.ts";
 
 export type PresetOptions = {

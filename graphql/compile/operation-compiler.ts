@@ -227,14 +227,12 @@ export class OperationCompiler extends RowCompiler {
         return yield* this.#node(source, field, nodes);
       case "event":
         return yield* this.#eventRow(source, field, nodes);
+      case "constant":
+        return textLiteral(source.text);
       case "withheld":
         if (this.completion) return this.completion.failure(source.error);
-        throw new NotCompiled("field", `${parent.name}.${field.name}`);
-      case "search result":
-      case "aggregates":
-      case "page":
-        throw new NotCompiled("field", `${parent.name}.${field.name}`);
     }
+    throw new NotCompiled("field", `${parent.name}.${field.name}`);
   }
 
   *#rowByKey({ table, key }: Source<"row">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {

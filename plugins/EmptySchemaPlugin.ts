@@ -1,0 +1,33 @@
+import type { GrafastFieldConfig, Step } from "grafast";
+import { GraphQLBoolean, GraphQLNonNull } from "grafast/graphql";
+import { withSource } from "./field-sources.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      EmptySchemaPlugin: true;
+    }
+  }
+}
+
+const FIELD: GrafastFieldConfig<Step> = {
+  type: new GraphQLNonNull(GraphQLBoolean),
+  description:
+    "Your role has no privileges in the exposed schemas. Grant some in SQL to see tables and functions here.",
+};
+
+/** GraphQL requires a query type with at least one field. */
+export const IS_EMPTY_FIELD = withSource(FIELD, { kind: "constant", text: "true" });
+
+export const EmptySchemaPlugin: GraphileConfig.Plugin = {
+  name: "EmptySchemaPlugin",
+  description: "A database without visible objects has a schema with the field isEmpty",
+  schema: {
+    hooks: {
+      GraphQLObjectType_fields(fields, build, { scope }) {
+        if (!scope.isRootQuery || Object.keys(fields).length > 0) return fields;
+        return build.extend(fields, { isEmpty: IS_EMPTY_FIELD }, "EmptySchemaPlugin");
+      },
+    },
+  },
+};
