@@ -123,9 +123,16 @@ function toContent(content: string | Uint8Array): string | Buffer {
   return typeof content === "string" ? content : Buffer.from(content);
 }
 
+/** The texts between tags, without those of styles and scripts. */
 function withoutTags(html: string): string {
-  return html
-    .replaceAll(/<(style|script)[\s\S]*?<\/\1>|<[^>]*>/gi, " ")
-    .replaceAll(/\s+/g, " ")
-    .trim();
+  let hidden = "";
+  const texts = html.split("<").map((part, at) => {
+    const end = at === 0 ? -1 : part.indexOf(">");
+    const [, slash = "", name = ""] = /^(\/?)([a-z]+)/i.exec(part) ?? [];
+    const tag = name.toLowerCase();
+    if (at > 0 && hidden === "" && slash === "" && (tag === "style" || tag === "script")) hidden = tag;
+    else if (slash !== "" && tag === hidden) hidden = "";
+    return hidden === "" ? part.slice(end + 1) : "";
+  });
+  return texts.join(" ").replaceAll(/\s+/g, " ").trim();
 }
