@@ -123,7 +123,7 @@ describe("readConfig", () => {
     }
   });
 
-  test.each(["FUNCTIONS", "GRAPHQL_COMPILE", "GRAPHQL_PRELOAD", "STUDIO_SQL", "OAUTH_SERVER", "BACKUP_CHECK"])(
+  test.each(["FUNCTIONS", "GRAPHQL_PRELOAD", "STUDIO_SQL", "OAUTH_SERVER", "BACKUP_CHECK"])(
     "%s accepts true and on, false and off",
     (name) => {
       const [key] = Object.entries(SETTINGS).find(([, { names }]) => names[0] === name)!;
