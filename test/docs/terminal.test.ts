@@ -32,6 +32,7 @@ describe("a published output", () => {
     const pattern = outputPattern("one…\n…three", "count");
     expect("one and\ntwo\nthree").toMatch(pattern);
     expect("one and\ntwo").not.toMatch(pattern);
+    expect("one").toMatch(outputPattern("one\n…", "count"));
   });
 
   test("that an error of its command would satisfy is refused", () => {

@@ -124,11 +124,11 @@ export function isAsPublished({ commands, output, expected, isJson }: TutorialSt
 }
 
 /**
- * A published output as a pattern, in which … stands for any text. Throws for one that shows nothing but words of its commands: the
- * error of a command that does not exist has them, too.
+ * A published output as a pattern, in which … stands for any text; as the last line, also for none. Throws for one that shows nothing but
+ * words of its commands: the error of a command that does not exist has them, too.
  */
 export function outputPattern(published: string, commands: string): RegExp {
-  const parts = published.trim().split("…");
+  const parts = published.trim().replace(/\n…$/, "…").split("…");
   if (parts.every((part) => commands.includes(part.trim())))
     throw new Error(`An output that shows nothing:\n${commands}\n${published}`);
   return new RegExp(`^${parts.map((part) => RegExp.escape(part)).join("[^]*")}$`);
