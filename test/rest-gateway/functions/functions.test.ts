@@ -102,7 +102,7 @@ const FILES: Readonly<Record<string, string>> = {
       throw new Error("a mistake of the function");
     });`,
   "remote/index.ts": `// an import of Deno's
-import { join } from "https://deno.land/std@0.168.0/path/mod.ts";
+import { join } from "https://deno.land/std@0.168.0/csv/mod.ts";
 Deno.serve(() => new Response(join("never")));`,
   "uninstalled/index.ts": 'import chess from "npm:chess.js@1";\nDeno.serve(() => new Response(String(chess)));',
   "kv/index.ts": "Deno.serve(async () => {\n  const kv = await Deno.openKv();\n  return new Response(String(kv));\n});",
@@ -235,7 +235,7 @@ describe("a function", () => {
     const lines = (await service.operations.functionLines()).map(({ text }) => text);
     expect(lines).toContainEqual(
       expect.stringMatching(
-        /remote\/index\.ts:2: nothing is loaded from other servers; run npx jsr add @std\/path, and add/,
+        /remote\/index\.ts:2: nothing is loaded from other servers; run npx jsr add @std\/csv, and add/,
       ),
     );
     expect(lines).toContainEqual(
