@@ -20,7 +20,10 @@ const SCRIPTS = {
   dev: "dev",
   test: "test",
   migrate: "migrate",
+  branch: "branch",
   sql: "sql",
+  psql: "psql",
+  "database-url": "database-url",
   keys: "keys",
   user: "user",
   provider: "provider",
@@ -28,9 +31,13 @@ const SCRIPTS = {
   config: "config",
   types: "types --output database.types.ts",
   policies: "policies",
+  why: "why",
   doctor: "doctor",
+  mcp: "mcp",
   backup: "backup",
   restore: "restore",
+  storage: "storage",
+  upgrade: "upgrade",
 };
 
 /** Text of the test script that `npm init` writes. */

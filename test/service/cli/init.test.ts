@@ -107,6 +107,20 @@ describe("content-service init", () => {
     expect(await readText(project, "db/migrations/schema.sql")).toContain("create table public.notes");
   });
 
+  test("gives a project a script for each command that the pages call by npm", async () => {
+    await using project = await makeProjectFolder();
+    await project.run("init");
+    const { scripts } = JSON.parse(await readText(project, "package.json"));
+    const repository = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8")).scripts;
+    const commands = Object.keys(repository).filter((name) =>
+      repository[name].includes("service/cli/compile-cache.js"),
+    );
+    expect(commands).toContain("why");
+    expect(commands.filter((name) => scripts[name] === undefined)).toEqual([]);
+    const help = await project.npm("run", "--silent", "why", "--", "--help");
+    expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining("npx content-service why") });
+  });
+
   test("creates a project with the example application", async () => {
     await using project = await makeProjectFolder(onDatabase);
     expect(await project.run("init", "--template", "content")).toMatchObject({ code: 0 });
