@@ -325,6 +325,6 @@ export function explainRefusal(error: unknown, { role, catalog, config }: Reques
     code,
     message,
     cause,
-    missingGrants: findMissingGrants(error.message, { role, verbs: ["select"] }, catalog),
+    missingGrants: findMissingGrants(error.message, { role, verbs: ["select"] }, catalog).map(({ sql }) => sql),
   };
 }

@@ -3,6 +3,7 @@ import { type Catalog, findMissingGrants, type TablePrivilege } from "#catalog";
 import { HttpError, statusOf, toHttpError, withBearerChallenge } from "#http";
 import { nestedPathOf } from "#planner";
 import type { Intent } from "#planner/intent";
+import { quotedName } from "#postgres/client";
 import { ContextError, clientDetailOf, isContextRefused, isRoleRefused } from "#postgres/database";
 import { CREDENTIALS_REQUIRED } from "#runtime";
 import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";
@@ -164,8 +165,28 @@ type RefusedRequest = { readonly role: string; readonly intent: Intent | null };
 
 /** Returns the SQL that grants the missing privileges to the role; null if the catalogue finds none. */
 export function missingGrantHint(message: string, { role, intent }: RefusedRequest, catalog: Catalog): string | null {
-  const grants = findMissingGrants(message, { role, verbs: VERBS[intent?.kind ?? "read"] }, catalog);
-  return grants.length === 0 ? null : `Grant what the role lacks, as the owner: ${grants.join(" ")}`;
+  const merges = intent?.kind === "insert" && intent.upsert?.resolution === "merge";
+  const verbs: readonly TablePrivilege[] = merges ? ["insert", "update", "select"] : VERBS[intent?.kind ?? "read"];
+  const written = intent && {
+    schema: intent.target.schema,
+    table: intent.target.name,
+    columns: writtenColumns(intent),
+  };
+  const missing = findMissingGrants(message, { role, verbs, ...(written && { written }) }, catalog);
+  if (missing.length === 0) return null;
+  const grants = missing.map(({ sql }) => sql).join(" ");
+  const refused = missing.flatMap(({ refusedColumns }) => refusedColumns);
+  // A row that is merged is found by a column that it has to contain.
+  if (merges || refused.length === 0) return `Grant what the role lacks, as the owner: ${grants}`;
+  const columns = refused.map((column) => quotedName(column)).join(", ");
+  return `Leave out ${columns}, or grant what the role lacks, as the owner: ${grants}`;
+}
+
+/** The columns of the target that a request sets. An update by key also sends the key, so its columns are not known. */
+function writtenColumns(intent: Intent): readonly string[] {
+  if (intent.kind === "insert" && !intent.nested?.update)
+    return intent.nested ? [...new Set(intent.nested.rows.flatMap(Object.keys))] : intent.payload.columns;
+  return intent.kind === "update" && !intent.nested && !intent.key ? intent.payload.columns : [];
 }
 
 function isVisibleColumn(alias: string, column: string, catalog: Catalog, role: string): boolean {

@@ -10,16 +10,20 @@ const service = useService({
     grant select (id) on public.todos to admin, authenticated;
     create table public.steps (id bigint primary key, todo_id bigint references public.todos, text text);
     grant select (id, todo_id) on public.steps to authenticated;
+    create table public.labels (id bigint primary key, owner_id bigint default 1, text text);
+    grant select, insert (id, text), update (text), delete on public.labels to admin;
     insert into public.todos values (1, 'a'), (2, 'b');
     insert into public.steps values (1, 1, 'x'), (2, 1, 'y')`,
 });
 
-async function refuse(role: string, method: string, path: string): Promise<Record<string, unknown>> {
+type Sent = { readonly body?: object; readonly prefer?: string };
+
+async function refuse(role: string, method: string, path: string, { body = { id: 1 }, prefer = "" }: Sent = {}) {
   const token = jwt.sign({ role }, SECRET);
   const response = await fetch(`${service.url}/rest/v1/${path}`, {
     method,
-    headers: { Authorization: `Bearer ${token}`, apikey: token, "Content-Type": "application/json" },
-    ...(method === "GET" ? {} : { body: '{"id": 1}' }),
+    headers: { Authorization: `Bearer ${token}`, apikey: token, "Content-Type": "application/json", Prefer: prefer },
+    ...(method === "GET" ? {} : { body: JSON.stringify(body) }),
   });
   expect(response.status).toBe(403);
   return (await response.json()) as Record<string, unknown>;
@@ -36,6 +40,28 @@ describe("a refused administrator is told the missing grant", () => {
     expect(body).toMatchObject({ code: "42501", message: "permission denied for table todos", details: null });
     expect(body.hint).toBe(`Grant what the role lacks, as the owner: ${grant}`);
   });
+});
+
+describe("a refused administrator who may write other columns is told which to leave out", () => {
+  test.each<[method: string, path: string, sent: Sent, columns: string, privilege: string]>([
+    ["POST", "labels", { body: { id: 1, owner_id: 2 } }, "owner_id", "insert"],
+    ["POST", "labels?columns=id,owner_id", { body: [{ id: 1 }] }, "owner_id", "insert"],
+    ["PATCH", "labels?id=eq.1", { body: { id: 2, owner_id: 2, text: "a" } }, "id, owner_id", "update"],
+    ["POST", "labels", { body: { id: 1, owner_id: 2 }, prefer: "nested=insert" }, "owner_id", "insert"],
+  ])("%s %s %o", async (method, path, sent, columns, privilege) => {
+    const { message, hint } = await refuse("admin", method, path, sent);
+    const names = columns.replaceAll(/\w+/g, '"$&"');
+    expect({ message, hint }).toEqual({
+      message: "permission denied for table labels",
+      hint: `Leave out ${names}, or grant what the role lacks, as the owner: grant ${privilege} (${names}) on "public"."labels" to "admin";`,
+    });
+  });
+});
+
+test("a refused upsert is told the grant alone, since it finds the row by the column", async () => {
+  const sent = { body: { id: 1, text: "a" }, prefer: "resolution=merge-duplicates" };
+  const { hint } = await refuse("admin", "POST", "labels?on_conflict=id", sent);
+  expect(hint).toBe('Grant what the role lacks, as the owner: grant update ("id") on "public"."labels" to "admin";');
 });
 
 test.each([
