@@ -3,14 +3,18 @@ import { join } from "node:path";
 import type pg from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useClient, useDatabase } from "../database.ts";
-import { alice, anonymous, asCaller, bob, type Caller, SEED } from "../db/callers.ts";
+import { alice, anonymous, asCaller, bob, type Caller, service } from "../db/callers.ts";
 
 const GUIDE = join(import.meta.dirname, "../../docs/database-guide.md");
 
 /** The error of each SQL block, in order; null if it ran. */
 const failures: (string | null)[] = [];
 
-const database = useDatabase({ sql: SEED });
+const database = useDatabase({
+  template: "platform",
+  sql: `insert into auth.users (username, email) values
+    ('alice', 'alice@example.org'), ('bob', 'bob@example.org'), ('carol', 'carol@example.org')`,
+});
 const owner = useClient(database.ownerUrl);
 const login = useClient(database.url);
 beforeAll(async () => {
@@ -44,6 +48,33 @@ describe("the database guide", () => {
     expect(await titles(anonymous)).toEqual(["public"]);
     expect(await titles(alice)).toEqual(["draft", "public"]);
     expect(await titles(bob)).toEqual(["public", "of Bob"]);
+  });
+
+  test("the notes of a team are visible to its members, who can put notes into no other team", async () => {
+    await asCaller(login, service, async () => {
+      const { rowCount } = await login.query("insert into public.members values (7, 1), (8, 2)");
+      expect(rowCount).toBe(2);
+    });
+    await owner.query("insert into public.members values (7, 1), (8, 2)");
+    await owner.query("insert into public.notes (owner_id, title, tenant, team_id) values (2, 'of team 7', '', 7)");
+    const { rows } = await owner.query("select id from public.notes where title = 'of Bob'");
+    const noteOfBob = rows[0].id;
+    expect(await titles(alice)).toContain("of team 7");
+    expect(await titles({ role: "authenticated", sub: "3" })).not.toContain("of team 7");
+
+    const insert = (caller: Caller, team: number | null) =>
+      asCaller(login, caller, async () => {
+        const statement = "insert into public.notes (title, team_id) values ('new', $1) returning team_id";
+        return (await login.query(statement, [team])).rows[0].team_id;
+      });
+    const move = (caller: Caller, team: number | null) =>
+      asCaller(login, caller, async () => {
+        return (await login.query("update public.notes set team_id = $1 where id = $2", [team, noteOfBob])).rowCount;
+      });
+    expect([await insert(alice, 7), await insert(alice, null)]).toEqual(["7", null]);
+    await expect(insert(alice, 8)).rejects.toThrow('violates row-level security policy "insert_into_own_team"');
+    expect([await move(bob, 8), await move(bob, null), await move(alice, 7)]).toEqual([1, 1, 0]);
+    await expect(move(bob, 7)).rejects.toThrow('violates row-level security policy "update_into_own_team"');
   });
 
   test("a discarded note is hidden from clients and kept in the table, and only its owner can discard it", async () => {
