@@ -73,6 +73,8 @@ A setting that begins with "Whether" accepts \`true\` or \`on\`, and \`false\` o
 
 \`PGRST_APP_SETTINGS_<NAME>\` sets \`app.settings.<name>\` for SQL.
 
+## Playground
+
 A *playground* is a service with the embedded Postgres that listens on a loopback address and does not have \`NODE_ENV=production\`. For Studio and webhooks, \`TRUST_PROXY\` must also be unset, and \`PUBLIC_URL\` unset or a loopback address. By default, a playground
 
 - opens Studio to every browser on the machine, without a sign-in, and lets it run SQL (\`STUDIO\`, \`STUDIO_SQL\`)
