@@ -1,6 +1,6 @@
 import type { TemplateSource } from "./compile-template.ts";
 
-const EXPIRY = "The link and the code can be used once, and expire.";
+const EXPIRY = "One of them can be used, once. Both expire.";
 const IGNORE = "If you did not request this e-mail, ignore it.";
 
 /** The default templates by their names at Supabase. Their colours are those of Studio. */
@@ -25,7 +25,7 @@ ${EXPIRY} ${IGNORE}
 
 or enter this code: {{ .Token }}
 
-The link and the code can be used once, and expire.
+${EXPIRY}
 `,
     html: null,
   },
