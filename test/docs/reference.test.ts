@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { useClient, useDatabase } from "../database.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 import { useService } from "../serve.ts";
+import { until } from "../until.ts";
 import {
   REFERENCE,
   REFERENCE_ROWS,
@@ -25,6 +26,9 @@ const isRecording = process.env.RECORD === "reference";
 const database = useDatabase({ template: "platform", sql: REFERENCE_TABLES });
 const owner = useClient(database.ownerUrl);
 const service = useService({ database, settings: { BASE_SCHEMA: "platform" } });
+
+// The first schema is built after the start; until then GraphQL is unavailable.
+beforeAll(() => until(async () => !(await runGraphql("{ __typename }")).includes("SERVICE_UNAVAILABLE")));
 
 /** The result of a request to the rows of the page. */
 async function onRows<Result>(send: () => Promise<Result>): Promise<Result> {
