@@ -91,7 +91,7 @@ async function printPublication(owner: pg.ClientBase, { schema, name }: CatalogT
 await runCommand({
   usage: `${commandLine("why", "[--user EMAIL | --role R] [--sub ID | --claims JSON] REQUEST")}
   Explains which rows of a request a caller sees, which policies hide the others, the execution plan, and whether
-  it can be live. Changes nothing.
+  it can be live. Changes nothing. ${commandLine("policies")} tries writes.
   REQUEST is a path below /rest/v1 (which may be omitted), /api, /users, or /realtime/v1 for a subscription to changes;
   or a GraphQL query, of which the statement is explained.
   --user   a user, by e-mail address or user name, with the role and the claims of the account
