@@ -22,11 +22,14 @@ const EXISTING_TRIGGERS = `
 export async function missingTriggerSql(client: pg.ClientBase, channel: string): Promise<string | null> {
   const { rows } = await client.query<{ isNotified: boolean; hasOwn: boolean }>(EXISTING_TRIGGERS, [channel]);
   const { isNotified, hasOwn } = rows[0]!;
-  if (!hasOwn) return readFile(join(DB, "superuser.sql"), "utf8");
-  return isNotified ? null : schemaChangeTriggerSql(channel);
+  const parts = [
+    ...(hasOwn ? [] : [await readFile(join(DB, "superuser.sql"), "utf8")]),
+    ...(isNotified ? [] : [await schemaChangeTriggerSql(channel)]),
+  ];
+  return parts.length === 0 ? null : parts.join("\n");
 }
 
-/** The SQL for a database without the service's migrations. The channel is a literal, because DDL has no parameters. */
+/** The SQL of the triggers that notify the service. The function is the superuser's, as whom it runs. The channel is a literal, because DDL has no parameters. */
 export async function schemaChangeTriggerSql(channel: string): Promise<string> {
   const sql = await readFile(join(DB, "watch.sql"), "utf8");
   // The literal is inside the body of a function, which $$ would end.

@@ -8446,7 +8446,7 @@ begin
     select class.oid
     from pg_event_trigger_ddl_commands() as command
     join pg_class as class on command.classid = 'pg_class'::regclass and class.oid = command.objid
-    where content_service.is_served(class) and not command.in_extension
+    where content_service.is_served(class) and not command.in_extension and pg_has_role(class.relowner, 'usage')
   loop
     execute format('alter table %s replica identity full', v_table);
   end loop;
@@ -8471,6 +8471,7 @@ begin
     join pg_class as class on command.classid = 'pg_class'::regclass and class.oid = command.objid
     where content_service.is_served(class)
       and not command.in_extension
+      and pg_has_role(class.relowner, 'usage')
       and exists (select from pg_publication where pubname = 'supabase_realtime' and not puballtables)
     group by class.oid
   loop

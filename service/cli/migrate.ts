@@ -55,14 +55,14 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 const HISTORIES: readonly string[] = ["project", "content", "platform"] satisfies MigrationHistory["name"][];
 
 const ACTIONS: Readonly<Record<string, MigrateAction>> = {
-  async migrate(postgres) {
+  async migrate(postgres, { config }) {
     // Fails with advice if the login role may not read the record of migrations.
     await withClient(postgres.directUrl, (client) => readMigrationState(client, postgres.migrate.histories));
     await runMigrations({ name: "migrate", report: console.error }, postgres.migrate);
-    await printStatus(postgres);
+    await printStatus(postgres, config);
   },
-  async status(postgres) {
-    await printStatus(postgres);
+  async status(postgres, { config }) {
+    await printStatus(postgres, config);
     const { driftFindings, readDrift } = await import("#operations/doctor");
     for (const { problem, fix } of driftFindings(await readDrift(postgres)))
       console.log(`\n${problem}\n        ${fix}`);
@@ -101,9 +101,9 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     await runMigrations({ name: "seed" }, migrate);
     console.log("The rows of seed.sql are inserted.");
   },
-  async reset(postgres) {
+  async reset(postgres, { config }) {
     await runMigrations({ name: "reset" }, postgres.migrate);
-    await printStatus(postgres);
+    await printStatus(postgres, config);
   },
   async dump({ migrate }) {
     const files = await runMigrations({ name: "dump" }, migrate);
@@ -161,7 +161,7 @@ function printFiles(files: readonly string[]): void {
   for (const file of files) console.log(`wrote ${file}`);
 }
 
-async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> {
+async function printStatus({ directUrl, migrate }: PostgresUrls, config: Config): Promise<void> {
   const state = await withClient(directUrl, (client) => readMigrationState(client, migrate.histories));
   switch (state.kind) {
     case "foreign":
@@ -171,7 +171,8 @@ async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> 
       throw new Error(explainDivergence(state));
     case "current":
       console.log(`All ${state.applied} migrations are applied.`);
-      for (const advice of await withClient(directUrl, findMissingPrivileges)) console.log(advice);
+      for (const advice of await withClient(directUrl, (client) => findMissingPrivileges(client, config)))
+        console.log(advice);
       break;
     case "behind":
       console.log(`${state.missing.length} migrations are pending:\n  ${state.missing.join("\n  ")}`);
@@ -183,17 +184,16 @@ async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> 
 }
 
 /** Advice about what migrations left out because the owner lacked privileges. */
-async function findMissingPrivileges(client: pg.Client): Promise<string[]> {
-  const { rows } = await client.query<{ bypasses: boolean; hasTrigger: boolean }>(
-    `select (select rolbypassrls from pg_catalog.pg_roles where rolname operator(pg_catalog.=) 'service_role') as bypasses,
-      exists (select from pg_catalog.pg_event_trigger where evtname operator(pg_catalog.=) 'content_service_schema_changed') as "hasTrigger"`,
+async function findMissingPrivileges(client: pg.Client, { channel }: Config): Promise<string[]> {
+  const { rows } = await client.query<{ bypasses: boolean }>(
+    "select rolbypassrls as bypasses from pg_catalog.pg_roles where rolname operator(pg_catalog.=) 'service_role'",
   );
-  const { bypasses, hasTrigger } = rows[0]!;
+  const hasTriggers = (await missingTriggerSql(client, channel)) === null;
   return [
-    ...(bypasses
+    ...(rows[0]?.bypasses
       ? []
       : ["service_role does not bypass row-level security. As a superuser, run: alter role service_role bypassrls"]),
-    ...(hasTrigger
+    ...(hasTriggers
       ? []
       : [
           "Schema changes are detected by polling every few seconds, and new tables have no live changes. As a superuser, run: " +

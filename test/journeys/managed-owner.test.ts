@@ -179,6 +179,8 @@ describe("an owner without superuser rights, CREATEROLE, REPLICATION and ALTER S
       stderr: "",
     });
     await run("managed", "content", "create table public.later (id int primary key)");
+    // A table of another role is left to that role.
+    await run("postgres", "content", "create table public.of_postgres (id int primary key)");
     const published = `select format('%s.%s', schemaname, tablename) as name, relreplident as identity
       from pg_publication_tables join pg_class on pg_class.oid = format('%I.%I', schemaname, tablename)::regclass
       where pubname = 'supabase_realtime' order by name`;
