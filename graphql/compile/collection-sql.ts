@@ -121,12 +121,16 @@ export function mayBeNullRow({ codec }: PgTable): boolean {
 export function jsonArrayOf(query: RowsSelect, item: SQL, isBounded = false): SQL {
   const rows = sql.identifier(Symbol("rows"));
   const items = selectRows(query, sql`${item} as "item"`);
-  const array = arrayOfItems(sql`pg_catalog.string_agg(${rows}."item", ',')`);
-  if (!isBounded) return sql`(select ${array} from (${items}) as ${rows})`;
+  const array = sql`(select ${arrayOfItems(sql`pg_catalog.string_agg(${rows}."item", ',')`)} from (${items}) as ${rows})`;
+  return isBounded ? boundedText(array) : array;
+}
+
+/** Ends the statement if the text is larger than the response may be. */
+function boundedText(text: SQL): SQL {
   const built = sql.identifier(Symbol("built"));
   const maxBytes = parameterOf((variables) => toPgText(variables[MAX_BYTES]), TYPES.int);
   return sql`(select case when pg_catalog.octet_length(${built}."text") operator(pg_catalog.>) ${maxBytes} then ${REFUSE_SIZE} else ${built}."text" end
-    from (select ${array} as "text" from (${items}) as ${rows}) as ${built})`;
+    from (select ${text} as "text") as ${built})`;
 }
 
 /** `__rows__."created_at"`: core's cursors begin with a hash of the order's text. */
@@ -265,10 +269,15 @@ export class PageParts {
     return sql`${this.rows}.${sql.identifier(`texts${this.arrays.length}`)}`;
   }
 
-  items(edge: SQL): SQL {
+  items(edge: SQL, isBounded: boolean): SQL {
     if (this.#page.size === 0) return textLiteral("[]");
     const texts = this.arrayOf(edge);
     this.#counted ??= texts;
+    const items = this.#itemsOf(texts);
+    return isBounded ? boundedText(items) : items;
+  }
+
+  #itemsOf(texts: SQL): SQL {
     const size = wholeNumber(this.#page.size);
     if (!this.#page.isReverse) return arrayOfItems(sql`pg_catalog.array_to_string(${texts}[1:${size}], ',')`);
     const [items, position] = [sql.identifier(Symbol("items")), sql.identifier("position")];

@@ -379,7 +379,10 @@ export class OperationCompiler extends RowCompiler {
       if (source?.kind === "aggregates") return yield* this.#aggregates(page, source, field, nodes);
       switch (partOf(type, field)) {
         case "edges":
-          return parts.items(yield* this.#edge(page, parts, objectTypeOf(field.type), selectionsOf(nodes)));
+          return parts.items(
+            yield* this.#edge(page, parts, objectTypeOf(field.type), selectionsOf(nodes)),
+            this.#isBounded,
+          );
         case "pageInfo":
           return yield* this.#pageInfo(parts, objectTypeOf(field.type), selectionsOf(nodes));
         case "totalCount": {

@@ -33,7 +33,7 @@ import { NotCompiled } from "./not-compiled.ts";
 
 /** Reading an unknown setting fails the statement: plain SQL has no function that raises an error. */
 export const REFUSE = sql`pg_catalog.current_setting('graphql.refused')`;
-/** The same, for a response that becomes too large. */
+/** Fails a statement whose response becomes too large. */
 export const REFUSE_SIZE = sql`pg_catalog.current_setting('graphql.too_large')`;
 
 export function isRefusedSize(error: unknown): boolean {
@@ -193,7 +193,7 @@ function spellList(list: SQL, codec: Codec, itemType: GraphQLOutputType): Spelle
   return { ...spelled, text };
 }
 
-/** Lists within lists have nulls where Postgres has them; other types of items are left to core. */
+/** Lists within lists have nulls where Postgres has them; other types of items are completed by graphql-js. */
 function spellNestedLists(list: SQL, codec: Codec, itemType: GraphQLNamedType, type: GraphQLOutputType): SpelledValue {
   const item = itemCodecOf(codec);
   const isInteger = item.fromPg === TYPES.int.fromPg && itemType === GraphQLInt;

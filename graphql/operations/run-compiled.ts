@@ -26,6 +26,8 @@ export type CompiledRunOptions = {
   readonly context: StatementContext;
   readonly signal: AbortLike | undefined;
   readonly budget: ResponseBudget;
+  /** The number of bytes that the response may have. */
+  readonly maxBytes: number;
   /** Takes the memory for the response; may refuse or delay it. */
   readonly admit: (bytes: number) => Promise<void> | void;
   readonly asText: boolean;
@@ -111,14 +113,14 @@ async function runStep({ step, ...bound }: BoundStep, options: CompiledRunOption
 /** Runs the statements of a step, and returns the text of the last one. */
 export async function readStatement(
   { step, statement, before, rows: written }: BoundStep<Omit<CompiledStep, "document">>,
-  { database, context, signal, budget, admit, writeRows }: CompiledRunOptions,
+  { database, context, signal, budget, maxBytes, admit, writeRows }: CompiledRunOptions,
 ): Promise<string | Buffer> {
   const runOptions = { readOnly: step.readOnly, before, signal, budget, largeValues: "buffer" } as const;
   const running = written
     ? writeRows(written, statement, { signal, budget })
     : database.run(context, statement, runOptions);
   const { rows } = await running.catch((error) => {
-    throw isRefusedSize(error) ? responseTooLarge(budget.maxBytes) : error;
+    throw isRefusedSize(error) ? responseTooLarge(maxBytes) : error;
   });
   if (step.failureText) await checkSuccess(database, context, step.failureText);
   const data = rows[0]?.[0];

@@ -111,6 +111,7 @@ export function compiledRunOptions(
     context,
     signal,
     budget: memory.rowBudget(),
+    maxBytes: memory.maxBytes,
     admit: (bytes) => memory.admitBytes(bytes),
     asText: asText && kind !== "subscription",
     writeRows: makeWriteRows(database, context),

@@ -15,13 +15,13 @@ export type MemoryAllowance = {
 
 /** A limit for bytes held together: one response, the statements of one operation, a request body, or the total of these. */
 export class ResponseBudget implements MemoryAllowance {
-  readonly maxBytes: number;
+  readonly #maxBytes: number;
   readonly #total: ResponseBudget | null;
   readonly #smallBytes: number;
   #taken = 0;
 
   constructor(max: number, total: ResponseBudget | null = null, smallBytes = SMALL_BYTES) {
-    this.maxBytes = max;
+    this.#maxBytes = max;
     this.#total = total;
     this.#smallBytes = smallBytes;
   }
@@ -29,7 +29,7 @@ export class ResponseBudget implements MemoryAllowance {
   take(bytes: number): boolean {
     this.#taken += bytes;
     const isTotalKept = this.#total === null || this.#total.take(bytes) || this.isSmall;
-    return isTotalKept && this.#taken <= this.maxBytes;
+    return isTotalKept && this.#taken <= this.#maxBytes;
   }
 
   giveBack(bytes: number): void {
@@ -50,11 +50,11 @@ export class ResponseBudget implements MemoryAllowance {
 
   /** True if the response exceeds its own limit, regardless of the total. */
   get isExceeded(): boolean {
-    return this.#taken > this.maxBytes;
+    return this.#taken > this.#maxBytes;
   }
 
   refusal(): ApiError {
-    return this.isExceeded ? responseTooLarge(this.maxBytes) : tooManyLargeResponses();
+    return this.isExceeded ? responseTooLarge(this.#maxBytes) : tooManyLargeResponses();
   }
 }
 

@@ -5,6 +5,7 @@ import type { Service } from "../../../service/wiring/service.ts";
 import { useFixture, useFolder } from "../../fixture.ts";
 import { tokenFor } from "../../graphql.ts";
 import { startCollector } from "../../http/observability/collector.ts";
+import { openWire } from "../../postgres-wire.ts";
 import { serve } from "../../serve.ts";
 import { startPair } from "../../standby.ts";
 import { until } from "../../until.ts";
@@ -13,7 +14,8 @@ import { operationOutcomes } from "../compile/oracle.ts";
 const SCHEMA = `
   create role anon; create role authenticated; create role service_role bypassrls;
   create role authenticator login noinherit; grant anon, authenticated, service_role to authenticator;
-  create table public.notes (id int primary key, body text);
+  create table public.notes (id int primary key, body text, parent_id int references public.notes);
+  create index on public.notes (parent_id);
   insert into public.notes select n, 'secret words ' || n from generate_series(1, 30) as n;
   grant select, insert, update, delete on public.notes to anon, authenticated;
   create function public.served_by(note public.notes) returns text language sql stable
@@ -235,5 +237,32 @@ describe("operations that are compiled", () => {
     expect(few.errors).toBeUndefined();
     expect(few.data.notes.edges).toHaveLength(3);
     await expectCompiled(opened.service);
+  });
+
+  test("end in the statement where nested lists and pages may have more than ten million rows", async () => {
+    const sent: string[] = [];
+    const listen = () => (bytes: Buffer) => void sent.push(bytes.toString("latin1"));
+    await using opened = new AsyncDisposableStack();
+    const wire = opened.adopt(await openWire(pair.primary("authenticator", "postgres"), { listen }), (each) =>
+      each.close(),
+    );
+    const urls = { url: wire.url, ownerUrl: pair.primary("postgres", "postgres") };
+    const service = opened.adopt(await serve(urls, { MAX_ANSWER_BYTES: "200000" }), (each) => each.stop());
+    const nested = (size: number) =>
+      `{ notes(first: ${size}) { edges { node { notes(limit: ${size}) { notes(limit: ${size}) { wide } } } } } }`;
+    const boundsOf = async (size: number) => {
+      sent.length = 0;
+      const { data } = await ask(service, nested(size));
+      expect(data.notes.edges).toHaveLength(Math.min(size, 30));
+      return sent.join("").split("graphql.too_large").length - 1;
+    };
+    expect(await boundsOf(20)).toBe(0);
+    // The page and both lists.
+    expect(await boundsOf(1000)).toBe(3);
+    await onPrimary("update public.notes set parent_id = 1");
+    expect(await ask(service, nested(1000))).toMatchObject({
+      data: null,
+      errors: [{ path: ["notes"], extensions: { code: "ANSWER_TOO_LARGE" } }],
+    });
   });
 });
