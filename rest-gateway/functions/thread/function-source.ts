@@ -45,9 +45,13 @@ const IMPORT = /^[ \t]*import\s+(?:([\w$]+)\s*,?\s*)?(?:\{([^{}]*)\}\s*)?from\s*
 const TEXT_OR_COMMENT =
   /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\[\s\S]|[^`\\])*`|(?<=[=(,:;!&|?{}[\n]\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/)|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
 
+/** A template within a template, whose end the expression above does not find. */
+const NESTED_TEMPLATE = /`[^`]*\$\{[^}`]*`/;
+
 /** Drops, as Deno does, imports that only types use: their modules may export nothing at run time. */
 export function withoutUnusedImports(source: string): string {
-  const rest = source.replaceAll(IMPORT, "").replaceAll(TEXT_OR_COMMENT, (_match, text = "") => text);
+  const code = source.replaceAll(IMPORT, "");
+  const rest = NESTED_TEMPLATE.test(code) ? code : code.replaceAll(TEXT_OR_COMMENT, (_match, text = "") => text);
   const isUsed = (name: string) => new RegExp(`(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`).test(rest);
   return source.replaceAll(IMPORT, (statement, whole: string | undefined, named: string | undefined) => {
     const names = (named ?? "").split(",").filter((item) => item.trim() !== "");

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import http from "node:http";
-import { duplexPair, Readable } from "node:stream";
+import { duplexPair, pipeline, Readable } from "node:stream";
 import type { Served } from "./deno-namespace.ts";
 
 type Address = { readonly hostname: string; readonly port: number };
@@ -41,9 +41,13 @@ async function passRequest(server: http.Server, request: Request, { hostname, po
     headers: toNodeHeaders(request.headers),
   });
   request.signal.addEventListener("abort", () => outgoing.destroy());
-  if (request.body) Readable.fromWeb(request.body as Parameters<typeof Readable.fromWeb>[0]).pipe(outgoing);
+  const responded = once(outgoing, "response");
+  // A client that goes away while it sends or receives must not end the thread.
+  outgoing.on("error", () => {});
+  if (request.body)
+    pipeline(Readable.fromWeb(request.body as Parameters<typeof Readable.fromWeb>[0]), outgoing, () => {});
   else outgoing.end();
-  const [incoming] = (await once(outgoing, "response")) as [http.IncomingMessage];
+  const [incoming] = (await responded) as [http.IncomingMessage];
   return toResponse(incoming, request.method);
 }
 
