@@ -33,7 +33,7 @@ export const ACCOUNT_SETTINGS = {
   jwtSecret: secret(
     ["JWT_SECRET", "PGRST_JWT_SECRET"],
     jwtSecret,
-    "The secret that signs and verifies tokens (HS256), with at least 32 characters; or [a JWK or JWKS](sign-in.md#tokens-of-other-issuers). `@/path` reads the value from that file. With the embedded Postgres, the first start generates one. With `DATABASE_URL`, set it, or the service does not start.",
+    "The secret that signs and verifies tokens (HS256), with at least 32 characters; or [a JWK or JWKS](sign-in.md#tokens-of-other-issuers). `@/path` reads the value from that file. With the embedded Postgres, the first start generates one. With `DATABASE_URL`, [a secret or key is required](#settings-in-the-database).",
   ),
   jwtSecretIsBase64: withDefault(
     "PGRST_JWT_SECRET_IS_BASE64",
@@ -371,7 +371,7 @@ export const GRAPHQL_SETTINGS = {
     "GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS",
     integer(1),
     "100",
-    "The maximum number of fields with subfields in an anonymous operation that is [not compiled](graphql.md#how-operations-run).",
+    "The maximum number of fields with subfields in an anonymous operation that cannot run as [one statement](graphql.md#how-operations-run).",
   ),
   graphqlStatementTimeout: withDefault(
     "GRAPHQL_STATEMENT_TIMEOUT_SECONDS",

@@ -453,7 +453,7 @@ export const OBSERVABILITY_SETTINGS = {
   ),
   requestLogMb: withDefault(
     "REQUEST_LOG_MB",
-    integer(0),
+    integer(0, 1_000),
     "0",
     "The megabytes of a [log of requests](observability.md#log-of-requests) in DATA_DIR, which Studio searches beyond the last 1,000; 0 means no log.",
   ),

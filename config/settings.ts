@@ -51,7 +51,7 @@ export const SETTING_GROUPS: readonly {
   {
     title: "Limits",
     whenToChange:
-      "Each limit protects the memory or the turn of other callers. Raise one when an error names it for a request that you want; lower one if the machine is small or open to everybody.",
+      "Each limit protects the memory and processor time of other callers. Raise one when an error names it for a request that you want; lower one if the machine is small or open to everybody.",
     settings: LIMIT_SETTINGS,
   },
   {
@@ -79,7 +79,7 @@ export const SETTING_GROUPS: readonly {
   {
     title: "GraphQL",
     whenToChange:
-      "Raise a limit when an error names it for an operation of your clients; lower it if strangers may send operations.",
+      "Raise a limit when an error names it for an operation of your clients; lower it if anonymous callers may send operations.",
     settings: GRAPHQL_SETTINGS,
   },
   {
@@ -164,6 +164,7 @@ export const NEW_SETTINGS: readonly string[] = [
   "CALLER_SETTINGS",
   "FUNCTIONS_MAX_BODY_BYTES",
   "FUNCTIONS_TOTAL_MEMORY",
+  "REQUEST_LOG_MB",
 ];
 
 /** The settings that earlier versions had. */

@@ -196,7 +196,7 @@ export function metricsOfCounters(counts: ServiceCounters): readonly Metric[] {
     counter("errors_total", "Error responses, by error code.", errors.map(toErrorSample)),
     counter(
       "graphql_operations_total",
-      "GraphQL operations, by way: `compiled` to one statement, or why PostGraphile's planner ran them.",
+      "GraphQL operations, by way: `compiled` to one statement, or why its fields ran by themselves.",
       outcomes.map(([way, value]) => ({ labels: { way }, value })),
     ),
     counter("idempotency_replays_total", "Stored responses returned for a repeated Idempotency-Key.", counts.replays),

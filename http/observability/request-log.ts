@@ -82,7 +82,7 @@ export class RequestLog {
     this.#bytes = 0;
   }
 
-  /** Requests are answered without the log: it is said once that they are not in it. */
+  /** Requests are answered without the log. A warning is logged once. */
   #fail(error: unknown): void {
     this.#file = null;
     if (!this.#hasFailed) this.#options.log.warn({ err: error }, "the log of requests could not be written");

@@ -5,12 +5,16 @@ import { listLogFiles } from "./request-log.ts";
 type FoundInLog = { readonly requests: readonly RecentRequest[]; readonly searched: number };
 
 /** Searches the files of a log, the newest first, until the older ones can have no newer request. */
-export async function searchRequestLog(folder: string, search: RequestSearch): Promise<FoundInLog> {
+export async function searchRequestLog(
+  folder: string,
+  search: RequestSearch,
+  signal?: { readonly aborted: boolean },
+): Promise<FoundInLog> {
   let requests: readonly RecentRequest[] = [];
   let searched = 0;
   for (const { path, modified } of await listLogFiles(folder)) {
     const oldest = requests.length < search.limit ? 0 : requests.at(-1)!.at;
-    if (modified < oldest) break;
+    if (modified < oldest || signal?.aborted) break;
     // Another process may have deleted the file.
     const text = await readFile(path, "utf8").catch(() => "");
     const lines = text.split("\n");

@@ -44,11 +44,12 @@ export function emailRoutes({ accounts }: Pick<AdminServices, "accounts">): Admi
       const preview: EmailPreview = { subject, html, text };
       return jsonResponse(200, preview);
     },
-    "POST /email-templates/{name}/sample": async ({ request }) => {
-      readMailName(request.parameters.name);
+    "POST /email-templates/{name}/sample": async ({ request, logEvent }) => {
+      const name = readMailName(request.parameters.name);
       const { email, ...fields } = await readFields(request, { ...SOURCE_FIELDS, email: TEXT });
       const source = readSource(fields);
       const templates = requireTemplates();
+      await logEvent("studio.email_sample_sent", { name, email });
       await sendSample(email, (to) => templates.sendSample(source, to));
       return NO_CONTENT;
     },

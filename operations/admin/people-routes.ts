@@ -42,9 +42,10 @@ function invitationRoutes({ accounts }: AdminServices): AdminRoutes {
       const invited: InvitedUser = { id };
       return jsonResponse(201, invited);
     },
-    "POST /invitations/sample": async ({ request, userId }) => {
+    "POST /invitations/sample": async ({ request, userId, logEvent }) => {
       const { email } = await readFields(request, { email: TEXT });
       const invitations = requireInvitations();
+      await logEvent("studio.email_sample_sent", { name: "invitation", email });
       await sendSample(email, (to) => invitations.sendSample(to, { ...clientInfoOf(request), actor: userId }));
       return NO_CONTENT;
     },

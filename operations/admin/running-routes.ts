@@ -30,11 +30,13 @@ import { type BodyField, INTEGER, OPTIONAL_TEXT, readFields } from "#rest-gatewa
 import { cancelStatement, readDatabaseActivity, readStatementStatistics } from "../inspect/database-activity.ts";
 import { withoutSecrets } from "../script/without-secrets.ts";
 import { invalidRequest } from "./admin-errors.ts";
-import type { AdminRoutes, AdminServices } from "./admin-request.ts";
+import { type AdminRoutes, type AdminServices, limitRunning } from "./admin-request.ts";
 
 /** The minimum interval between reads of the statistics of statements, tasks, schedules and webhooks, for any number of pages. */
 const STATISTICS_MS = 5_000;
 const MAX_LISTED = 200;
+/** The maximum number of searches of the log of requests at a time: each reads all of its files. */
+const MAX_SEARCHES = 2;
 /** The maximum number of counted changes per webhook; counting more would take long. */
 const MAX_COUNTED_CHANGES = 100_000;
 
@@ -52,6 +54,7 @@ const CANCEL_FIELDS = {
 /** The activity of all processes of the service and of the database, now and in the last minutes. */
 export function runningRoutes(services: AdminServices): AdminRoutes {
   const { asOwner, everywhere, config } = services;
+  const limited = limitRunning(MAX_SEARCHES, "searches of the log");
   const readStatistics = cacheFor(STATISTICS_MS, async () => {
     const [statements, tasks, schedules, webhooks] = await Promise.all([
       readStatementStatistics(asOwner),
@@ -87,7 +90,7 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
       };
       return jsonResponse(200, state);
     },
-    "GET /requests": async ({ request: { query } }) => {
+    "GET /requests": async ({ request: { query, signal } }) => {
       const requests = await everywhere.recentRequests();
       const search: RequestSearch = {
         words: (query.get("search") ?? "").split(/\s+/).filter(Boolean),
@@ -96,8 +99,9 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
         leastMilliseconds: readWholeNumber(query, "least_ms") ?? 0,
         limit: MAX_LISTED,
       };
-      const logged = config.requestLogMb === 0 ? null : await searchRequestLog(requestLogFolder(config), search);
-      // Requests are in the log a moment later, and without a log only among the last ones.
+      const searchLog = () => searchRequestLog(requestLogFolder(config), search, signal);
+      const logged = config.requestLogMb === 0 ? null : await limited(searchLog);
+      // The log has a request half a second after it ended; the last requests of each process are merged with it.
       const found = new Map(
         [...searchRequests(requests, search), ...(logged?.requests ?? [])].map((each) => [
           `${each.id} ${each.at}`,
