@@ -80,6 +80,7 @@ export function useGridScroll(contentHeight: number) {
 }
 
 const IDLE_MILLISECONDS = 150;
+
 function geometryOf({ clientHeight }: HTMLDivElement, contentHeight: number): ScrollGeometry {
   return { contentHeight, viewHeight: Math.max(0, clientHeight - HEADER_HEIGHT) };
 }
@@ -114,7 +115,7 @@ function makeScroll(
   };
   const settleLater = () =>
     whenIdle(state, () => {
-      // Otherwise the browser has scrolled, and the event that reports it has not come yet: to align now would undo that.
+      // If the browser has scrolled and its event has not come yet, aligning now would undo that.
       if (element.current?.scrollTop !== state.scrollTop) return;
       state.wheel = 0;
       align();

@@ -85,6 +85,11 @@ function TemplateEditor({ template, variables, loaded }: TemplateEditorProps) {
     await saveEmailTemplate(name, draft);
     showToast({ text: words.saved });
   };
+  const restore = async () => {
+    await deleteEmailTemplate(name);
+    const onSelect = () => void change(saveEmailTemplate(name, inForce));
+    showToast({ text: words.restored, action: { label: texts.editing.undo, onSelect } });
+  };
   const disabled = file !== null;
   const edit = (part: keyof EmailSource) => (text: string) =>
     setDraft({ ...draft, [part]: part === "subject" || text !== "" ? text : null });
@@ -106,7 +111,7 @@ function TemplateEditor({ template, variables, loaded }: TemplateEditorProps) {
         <${Button} kind="primary" disabled=${disabled || !isChanged} onClick=${() => change(save())}>${words.save}<//>
         <${Button} onClick=${() => setSending(true)}>${words.sendSample}<//>
         ${isChanged && html`<${Button} onClick=${() => setDraft(inForce)}>${words.discard}<//>`}
-        ${origin === "saved" && html`<${Button} kind="danger" onClick=${() => change(deleteEmailTemplate(name))}>${words.toDefault}<//>`}
+        ${origin === "saved" && html`<${Button} kind="danger" onClick=${() => change(restore())}>${words.toDefault}<//>`}
       </div>
       ${
         isSending &&

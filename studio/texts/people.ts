@@ -134,6 +134,7 @@ export const peopleTexts = {
       saved: "The e-mail is saved.",
       discard: "Discard the changes",
       toDefault: "Use the default e-mail",
+      restored: "The default e-mail is sent again.",
       sendSample: "Send a test e-mail",
       sampleHint: "It has the values of an example, and its link leads nowhere.",
       preview: "Preview",
