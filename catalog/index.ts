@@ -18,7 +18,7 @@ export {
 export type { CatalogQuery } from "./catalog-query.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
 export type { DistanceFunction } from "./distances.ts";
-export { type Distribution, readDistributedTables } from "./distributed-tables.ts";
+export { readDistributedTables } from "./distributed-tables.ts";
 export { findMissingGrants } from "./missing-grants.ts";
 export { isBuiltInType, operatorSchemaOf, operatorSchemaOfRows } from "./operator-schema.ts";
 export { type OwnValue, ownValuesOf } from "./own-values.ts";

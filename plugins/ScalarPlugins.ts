@@ -73,7 +73,7 @@ function integerText({ rawJSON }: ExactNumber): string {
 function withLocation(type: string, parse: GraphQLScalarLiteralParser<unknown>): GraphQLScalarLiteralParser<unknown> {
   return (node, variables) => {
     const enumValue = findEnumValue(node);
-    // Grafast would find it while planning, and report an internal error.
+    // A statement would fail with an error that does not name it.
     if (enumValue)
       throw new GraphQLError(`${type} has no value ${enumValue.value}: put it in quotes.`, { nodes: enumValue });
     try {

@@ -1,9 +1,7 @@
 export { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
-export { LINE_CODEC } from "./BuiltInTypesPlugin.ts";
-export { baseCodecOf, isInstantCodec, TIME_CODECS } from "./codecs.ts";
+export { baseCodecOf, isInstantCodec } from "./codecs.ts";
 export { IS_EMPTY_FIELD } from "./EmptySchemaPlugin.ts";
 export {
-  type EventTopics,
   type FieldSource,
   type FilterSource,
   type FunctionArgument,
@@ -15,7 +13,6 @@ export {
   withSource,
 } from "./field-sources.ts";
 export {
-  FunctionCall,
   failureTextOf,
   fitsInSetting,
   keepResult,
@@ -31,7 +28,6 @@ export { isIdScalar, takesExactNumbers } from "./graphql-types.ts";
 export { isIdCodec, toOriginalCodec, validIdOf } from "./IdScalarPlugin.ts";
 export { isLosableInterface } from "./NodePlugins.ts";
 export { hasNestedFields, isNestedValue, type RowInput, readRowInput } from "./nested-inputs.ts";
-export { type OrderValueReader, orderTypeOf } from "./OrderByPlugin.ts";
 export { type ObjectValue, objectValueOf } from "./object-values.ts";
 export {
   findFunctionsWithoutField,
@@ -84,6 +80,6 @@ export {
   visibilityRuleOf,
   withheldValueOf,
 } from "./VisibilityPlugin.ts";
-export { hasRowArgument, isRowArgument, whereTypeOf } from "./WherePlugin.ts";
+export { hasRowArgument, isRowArgument } from "./WherePlugin.ts";
 export { wholeRow } from "./whole-row.ts";
 export { writtenColumnOf } from "./written-columns.ts";

@@ -249,5 +249,5 @@ function joinConditions(conditions: readonly SQL[], operator: "and" | "or"): SQL
   return sql`(${sql.join([...conditions], ` ${operator} `)})`;
 }
 
-/** The value as a parameter of Grafast's statement. */
+/** The value as a parameter of a statement. */
 export const bindWithCodec: BindValue = (value, codec) => sqlValueWithCodec(value, codec);

@@ -1,4 +1,4 @@
-export { type RenderedTemplate, TEMPLATE_VARIABLES, type TemplateSource } from "./compile-template.ts";
+export { TEMPLATE_VARIABLES, type TemplateSource } from "./compile-template.ts";
 export { isMailName, type MailName } from "./default-templates.ts";
 export { EmailQueue, MessageQueue } from "./email-queue.ts";
 export { type MailTemplate, type MailTemplates, readMailTemplates } from "./mail-templates.ts";

@@ -18,7 +18,7 @@ export type MailTemplate = TemplateSource & {
   readonly savedAt: Date | null;
 };
 
-/** The templates of e-mails: a file is before one that administrators have saved, and that is before the default one. */
+/** The templates of e-mails: a file takes precedence over a saved template, which takes precedence over the default one. */
 export type MailTemplates = {
   list(client: pg.ClientBase): Promise<readonly MailTemplate[]>;
   /** Returns the template in force. */

@@ -63,7 +63,6 @@ export type CheckedDocument = {
   checkVariables(operation: OperationDefinitionNode, variables: DocumentVariables): void;
 };
 
-/** Grafast caches as many plans. */
 const MAX_CACHED_DOCUMENTS = 500;
 const BYTES_PER_WEIGHT = 40_000;
 /** The AST with its locations is cached too: one weight unit per so many characters. */

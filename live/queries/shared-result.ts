@@ -82,7 +82,7 @@ export class SharedResult<Reader extends ResultReader> {
   /** The transactions that ran when it was opened and that have not ended. */
   #running: ReadonlySet<number>;
   #state: ResultState = "current";
-  /** Those of the last run. */
+  /** The contents of the last run. */
   #contents: ResultContents | null;
   #areContentsForgotten = false;
   #run: RunInProgress | null = null;

@@ -12,7 +12,7 @@ export const BECOME_CALLER: Statement = {
   values: [],
 };
 
-/** The same changes by SET LOCAL, by their texts. */
+/** The statements that make the same changes by SET LOCAL, by the text that each replaces. */
 export const ROLE_STATEMENTS: ReadonlyMap<string, StatementShape> = new Map([
   [
     BECOME_LOGIN.text,
