@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { useClient, useDatabase } from "../database.ts";
 import { alice, anonymous, asCaller, bob, type Caller, service } from "../db/callers.ts";
 
@@ -54,6 +54,9 @@ describe("the database guide", () => {
     await asCaller(login, service, async () => {
       const { rowCount } = await login.query("insert into public.members values (7, 1), (8, 2)");
       expect(rowCount).toBe(2);
+    });
+    onTestFinished(async () => {
+      await owner.query("delete from public.notes where title = 'of team 7'; delete from public.members");
     });
     await owner.query("insert into public.members values (7, 1), (8, 2)");
     await owner.query("insert into public.notes (owner_id, title, tenant, team_id) values (2, 'of team 7', '', 7)");

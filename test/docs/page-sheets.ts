@@ -25,7 +25,7 @@ const hasLoaded = async (page: Page) => {
 };
 
 /** All pages, by the names of their pictures. */
-export const SHOWN_PAGES: readonly ShownPage[] = [
+const SHOWN_PAGES: readonly ShownPage[] = [
   { name: "page-start", path: "/" },
   { name: "page-sign-in", path: "/auth/sign-in" },
   { name: "page-sign-up", path: "/auth/sign-up" },

@@ -1,6 +1,9 @@
 import { env } from "node:process";
-import { afterAll, beforeAll, describe } from "vitest";
-import "../serve.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../database.ts";
+import { tokenFor } from "../graphql.ts";
+import { openWire } from "../postgres-wire.ts";
+import { serve } from "../serve.ts";
 
 const usual = env.CALLER_SETTINGS;
 beforeAll(() => {
@@ -30,6 +33,18 @@ const FILES = [
   "graphql/server/bulk-mutations",
   "graphql/server/request/handle-request",
 ];
+
+const database = useDatabase();
+
+test("a service of these tests sets what a caller has by statements", async () => {
+  const sent: string[] = [];
+  await using opened = new AsyncDisposableStack();
+  const listen = () => (bytes: Buffer) => void sent.push(bytes.toString("latin1"));
+  const wire = opened.adopt(await openWire(database.url, { listen }), (each) => each.close());
+  const service = opened.adopt(await serve({ ...database, url: wire.url }), (each) => each.stop());
+  await fetch(`${service.url}/rest/v1/articles`, { headers: { Authorization: `Bearer ${tokenFor(1)}` } });
+  expect(sent.join("")).toContain('set local "request.jwt.claims" = ');
+});
 
 for (const file of FILES) {
   describe(file, async () => {

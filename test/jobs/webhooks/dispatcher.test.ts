@@ -336,6 +336,8 @@ describe("webhooks", () => {
       await owner.query("create table late (id bigint primary key); grant select on late to service_role");
       await addWebhook({ table_name: "late" });
       await owner.query("insert into late values (1)");
+      const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      await until(async () => (await owner.query(waiting)).rowCount! > 0);
       // A webhook is stopped after three failures, a second apart, if its table does not exist.
       await sleep(4_000);
       expect(await webhook()).toMatchObject({ is_enabled: true, disabled_because: null });

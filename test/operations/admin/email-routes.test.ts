@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import jwt from "jsonwebtoken";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { useClient, useDatabase } from "../../database.ts";
 import { useFixture, useFolder } from "../../fixture.ts";
 import { MailFolder } from "../../rest-gateway/sign-in/auth-v1/mail-folder.ts";
@@ -26,6 +26,7 @@ const settings = () => ({
 });
 const service = useService({ database, settings });
 const owner = useClient(database.ownerUrl);
+afterEach(() => owner.query("delete from auth.email_templates"));
 
 type Sender = { readonly role?: string; readonly sub?: string; readonly url?: string };
 

@@ -210,9 +210,7 @@ test("a caller's settings have a statement each, which Citus passes on to its wo
   const last = (part: string) => texts.findLastIndex((text) => text.startsWith(part));
   expect(texts[last(claims)]).toBe(`${claims}'{"sub":"7","role":"authenticated"}'`);
   expect(last(passed)).toBeLessThan(last(claims));
-  expect(
-    texts
-      .filter((text) => text.includes("local role"))
-      .every((text) => text.startsWith("set local citus.propagate_set_commands = 'none'; ")),
-  ).toBe(true);
+  const roles = texts.filter((text) => text.includes("local role"));
+  expect(roles.length).toBeGreaterThan(0);
+  expect(roles.every((text) => text.startsWith("set local citus.propagate_set_commands = 'none'; "))).toBe(true);
 });

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../postgres/database/database.ts";
 import { useFixture } from "../../fixture.ts";
-import { anon, open, sql } from "./open.ts";
+import { anon, commonOptions, open, sql } from "./open.ts";
 
 let database: Database;
 const opened = useFixture(() =>
@@ -113,7 +113,13 @@ describe("a cancelled request", () => {
 
   test("keeps its connection until the server has received the cancel request, however late that is", async () => {
     await using slow = await cancelsComeLate(opened.url, 300);
-    const late = openDatabase({ url: slow.url, ownerUrl: slow.url, log: { info() {}, warn() {} }, poolSize: 1 });
+    const late = openDatabase({
+      url: slow.url,
+      ownerUrl: slow.url,
+      log: { info() {}, warn() {} },
+      poolSize: 1,
+      ...commonOptions.current,
+    });
     const stop = new AbortController();
     const running = late.run(anon, nap("short nap", 0.2), { signal: stop.signal });
     await sessionOf("short nap");
