@@ -42,7 +42,8 @@ test("a service of these tests sets what a caller has by statements", async () =
   const listen = () => (bytes: Buffer) => void sent.push(bytes.toString("latin1"));
   const wire = opened.adopt(await openWire(database.url, { listen }), (each) => each.close());
   const service = opened.adopt(await serve({ ...database, url: wire.url }), (each) => each.stop());
-  await fetch(`${service.url}/rest/v1/articles`, { headers: { Authorization: `Bearer ${tokenFor(1)}` } });
+  const headers = { apikey: tokenFor(1), Authorization: `Bearer ${tokenFor(1)}` };
+  expect((await fetch(`${service.url}/rest/v1/articles`, { headers })).status).toBe(200);
   expect(sent.join("")).toContain('set local "request.jwt.claims" = ');
 });
 
