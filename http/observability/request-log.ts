@@ -113,7 +113,10 @@ function takeLines(lines: readonly string[], from: number, maxBytes: number): [s
   return [lines.slice(from, next).join(""), next];
 }
 
-/** The files of a log, the last changed one first. */
+/** Orders `9` before `10`. */
+const NUMBERS = new Intl.Collator("en", { numeric: true });
+
+/** The files of a log, the last changed one first. Files that were changed within one tick of the clock have the order of their names. */
 export async function listLogFiles(folder: string): Promise<LogFile[]> {
   const names = await readdir(folder).catch(() => []);
   const files = await Promise.all(
@@ -126,5 +129,5 @@ export async function listLogFiles(folder: string): Promise<LogFile[]> {
         return found === null ? [] : [{ path, bytes: found.size, modified: found.mtimeMs }];
       }),
   );
-  return files.flat().toSorted((one, other) => other.modified - one.modified);
+  return files.flat().toSorted((one, other) => other.modified - one.modified || NUMBERS.compare(other.path, one.path));
 }
