@@ -333,7 +333,7 @@ describe("npm run dev in a clone without the example application", () => {
 async function copyRepository(root: string): Promise<void> {
   const files = (await readdir(REPOSITORY)).filter((name) => /\.[jt]s$/.test(name));
   const rooms = readRooms().map((room) => room.folder.split("/")[0]!);
-  const folders = ["db", "docs", ...new Set(rooms.filter((room) => !/^(bench|studio)$/.test(room)))];
+  const folders = ["db", "docs", ...new Set(rooms.filter((room) => room !== "bench"))];
   for (const part of ["package.json", ...files, ...folders]) {
     const filter = (path: string) => !/db\/migrations\/(current|committed)/.test(path);
     await cp(join(REPOSITORY, part), join(root, part), { recursive: true, verbatimSymlinks: true, filter });
