@@ -7,12 +7,12 @@ const DB = join(import.meta.dirname, "../db");
 const EXISTING_TRIGGERS = `
   select
     exists (
-      select from pg_catalog.pg_event_trigger join pg_catalog.pg_proc on pg_proc.oid = evtfoid
-      where evtevent = 'ddl_command_end' and evtenabled in ('O', 'A')
-        and prosrc ilike '%notify%' and position($1 in prosrc) > 0
+      select from pg_catalog.pg_event_trigger join pg_catalog.pg_proc on pg_proc.oid operator(pg_catalog.=) evtfoid
+      where evtevent operator(pg_catalog.=) 'ddl_command_end' and evtenabled operator(pg_catalog.=) any ('{O,A}')
+        and prosrc operator(pg_catalog.~~*) '%notify%' and pg_catalog.strpos(prosrc, $1) operator(pg_catalog.>) 0
     ) as "isNotified",
     pg_catalog.to_regproc('content_service.tg__schema_changed') is null or exists (
-      select from pg_catalog.pg_event_trigger where evtname = 'content_service_publish_rows'
+      select from pg_catalog.pg_event_trigger where evtname operator(pg_catalog.=) 'content_service_publish_rows'
     ) as "hasOwn"`;
 
 /**
