@@ -186,8 +186,11 @@ describe.skipIf(!isInstalled)("ra-supabase, unmodified", () => {
 
     test("resets a forgotten password by its own pages", async () => {
       await page.getByRole("link", { name: "Forgot password?" }).click();
+      const reset = page.getByRole("button", { name: "Reset password" });
+      // The page before has a field of this name, too.
+      await reset.waitFor();
       await page.getByLabel("Email").fill(email);
-      await page.getByRole("button", { name: "Reset password" }).click();
+      await reset.click();
       // ra-supabase documents this end of the link for the e-mails of its projects.
       await page.goto(`${(await mails.receiveOne(email)).link.href}auth-callback`);
       const password = `${PASSWORD}!`;
