@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import { parseEnv } from "node:util";
 import { parse } from "smol-toml";
 import type { Config } from "#config";
+import { memoize } from "#runtime";
 import type { ImportMap, JsxOptions } from "./thread/messages.ts";
 
 /** The source of a function, as its files describe it. */
@@ -67,13 +68,13 @@ export function readFunctions(folder: string): FunctionSources {
     }
   };
   const { settings, root } = readOptions(folder, attempt);
-  const readMap = (file: string): ImportMap | null =>
-    attempt(file, (text) => {
-      const { imports, importMap } = parseDenoConfig(text);
-      if (imports) return { imports, base: pathToFileURL(file).href };
-      return importMap ? readMap(resolve(dirname(file), importMap)) : null;
-    });
-  const readJsx = (file: string) => attempt(file, (text) => parseDenoConfig(text).compilerOptions ?? null);
+  const readConfig = memoize((file: string): DenoConfig => attempt(file, parseDenoConfig) ?? {});
+  const readMap = (file: string): ImportMap | null => {
+    const { imports, importMap } = readConfig(file);
+    if (imports) return { imports, base: pathToFileURL(file).href };
+    return importMap ? readMap(resolve(dirname(file), importMap)) : null;
+  };
+  const readJsx = (file: string) => readConfig(file).compilerOptions ?? null;
   const shared = [...IMPORT_MAPS.map((name) => join(folder, name)), join(root, "deno.json")];
   const sharedMap = firstOf(shared, readMap);
   const sharedJsx = firstOf(shared, readJsx);
