@@ -14,6 +14,7 @@ export {
   isExplained,
   unavailable,
 } from "./errors.ts";
+export { escapeHtml } from "./escape-html.ts";
 export { hasHiddenCharacters, showHiddenCharacters } from "./hidden-characters.ts";
 export { clientNetwork, clientRange, clientSite, normalizeAddress } from "./limits/ip-address.ts";
 export { LoadShedder } from "./limits/load-shedding.ts";

@@ -1,3 +1,5 @@
+import { escapeHtml } from "#runtime";
+
 /** The variables of templates: `{{ .Email }}`. `Data` has the metadata of the user: `{{ .Data.first_name }}`. */
 export const TEMPLATE_VARIABLES = [
   "ConfirmationURL",
@@ -128,13 +130,4 @@ function readValue(values: TemplateValues, path: readonly string[]): string {
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;")
-    .replaceAll("'", "&#39;");
 }

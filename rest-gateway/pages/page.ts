@@ -2,15 +2,8 @@ import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { GatewayResponse } from "#http";
+import { escapeHtml } from "#runtime";
 import { PRODUCT_ICON, PRODUCT_MARK, PRODUCT_NAME } from "./product.ts";
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
 
 export type PageContent = {
   readonly title: string;
@@ -135,5 +128,5 @@ function toMarkup(part: HtmlPart): string {
   if (part === null || part === undefined) return "";
   if (part instanceof Html) return part.text;
   if (typeof part === "object") return part.map(toMarkup).join("");
-  return String(part).replace(/[&<>"']/g, (sign) => ESCAPES[sign]!);
+  return escapeHtml(String(part));
 }
