@@ -102,14 +102,9 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
       const searchLog = () => searchRequestLog(requestLogFolder(config), search, signal);
       const logged = config.requestLogMb === 0 ? null : await limited(searchLog);
       // The log has a request half a second after it ended; the last requests of each process are merged with it.
-      const found = new Map(
-        [...searchRequests(requests, search), ...(logged?.requests ?? [])].map((each) => [
-          `${each.id} ${each.at}`,
-          each,
-        ]),
-      );
+      const both = new Map([...requests, ...(logged?.requests ?? [])].map((each) => [`${each.id} ${each.at}`, each]));
       const list: FoundRequests = {
-        requests: searchRequests([...found.values()], search).map(({ at, milliseconds, ...each }) => ({
+        requests: searchRequests([...both.values()], search).map(({ at, milliseconds, ...each }) => ({
           at: new Date(at).toISOString(),
           ...each,
           milliseconds: Math.round(milliseconds * 10) / 10,
