@@ -40,7 +40,9 @@ const READ_ONE = `${READ_SAVED} where name operator(pg_catalog.=) $1`;
 
 /** Reads the templates of MAIL_TEMPLATES_DIR. The others are read from the database for each e-mail, so that all processes send the same. */
 export function readMailTemplates(folder: string | null): MailTemplates {
-  const files = new Map(folder === null ? [] : findTemplateFiles(folder).map((found) => [found.name, readFile(found)]));
+  const files = new Map(
+    folder === null ? [] : findTemplateFiles(folder).map((found) => [found.name, readTemplateFile(found)]),
+  );
   const inForce = (name: MailName, saved: SavedTemplate | undefined): MailTemplate => {
     const file = files.get(name);
     if (file) return file;
@@ -92,7 +94,7 @@ function unknownFile(path: string, file: string): ConfigError {
 }
 
 /** Reads a template, and fails if it cannot be used. A first line `Subject: …`, followed by an empty line, replaces the subject. */
-function readFile({ name, file }: TemplateFile): MailTemplate {
+function readTemplateFile({ name, file }: TemplateFile): MailTemplate {
   return explainFault(file, () => {
     const text = readFileSync(file, "utf8").replaceAll("\r\n", "\n");
     const [, subject = DEFAULT_TEMPLATES[name].subject, body = text] =
