@@ -5,7 +5,7 @@ import { decodeBase64Url, encodeBase64Url } from "./base64url.ts";
 
 type CryptoKey = webcrypto.CryptoKey;
 type Header = { readonly alg: string; readonly typ?: string; readonly [name: string]: unknown };
-type Payload = {
+type TokenPayload = {
   readonly aud?: string | readonly string[];
   readonly exp?: number;
   readonly nbf?: number;
@@ -17,12 +17,12 @@ type VerifyOptions = {
   readonly nbfLeeway?: number;
   readonly ignoreExp?: boolean;
   readonly ignoreNbf?: boolean;
-  readonly predicates?: readonly ((payload: Payload) => boolean)[];
+  readonly predicates?: readonly ((payload: TokenPayload) => boolean)[];
 };
 
 const LEEWAY_SECONDS = 1;
 
-export async function create(header: Header, payload: Payload, key: CryptoKey | null): Promise<string> {
+export async function create(header: Header, payload: TokenPayload, key: CryptoKey | null): Promise<string> {
   if (payload === null || typeof payload !== "object") throw new Error("The jwt claims set is not a JSON object.");
   checkKey(header.alg, key);
   const input = [header, payload].map((part) => encodeBase64Url(JSON.stringify(part))).join(".");
@@ -30,8 +30,8 @@ export async function create(header: Header, payload: Payload, key: CryptoKey | 
   return `${input}.${signature ? encodeBase64Url(signature) : ""}`;
 }
 
-export async function verify(token: string, key: CryptoKey | null, options: VerifyOptions = {}): Promise<Payload> {
-  const [header, payload, signature] = decode(token) as [Header, Payload, Uint8Array<ArrayBuffer>];
+export async function verify(token: string, key: CryptoKey | null, options: VerifyOptions = {}): Promise<TokenPayload> {
+  const [header, payload, signature] = decode(token) as [Header, TokenPayload, Uint8Array<ArrayBuffer>];
   checkClaims(payload, options);
   checkKey(header.alg, key);
   const input = Buffer.from(token.slice(0, token.lastIndexOf(".")));
@@ -63,7 +63,7 @@ function parse(bytes: Uint8Array): unknown {
   return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
 }
 
-function checkClaims({ exp, nbf, aud }: Payload, options: VerifyOptions): void {
+function checkClaims({ exp, nbf, aud }: TokenPayload, options: VerifyOptions): void {
   const { audience, expLeeway = LEEWAY_SECONDS, nbfLeeway = LEEWAY_SECONDS, ignoreExp, ignoreNbf } = options;
   for (const time of [exp, nbf])
     if (time !== undefined && typeof time !== "number") throw new Error("The jwt has an invalid 'exp' or 'nbf' claim.");
