@@ -70,6 +70,12 @@ describe("the documentation", () => {
     expect(pictures.filter((picture) => statSync(join("docs/pictures", picture)).size > 200_000)).toEqual([]);
   });
 
+  test("shows each picture on a page", () => {
+    const shown = new Set(linksIn(files).map(({ file, target }) => goalOf(file, target)));
+    const pictures = readdirSync("docs/pictures").map((picture) => `docs/pictures/${picture}`);
+    expect(pictures.filter((picture) => !shown.has(picture))).toEqual([]);
+  });
+
   test("has an index that links every page", () => {
     const index = readFileSync("docs/README.md", "utf8");
     // The reference has an index of its own, which test/docs/reference.test.ts compares.

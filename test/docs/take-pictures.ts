@@ -18,7 +18,6 @@ import { openTerminal } from "./terminal.ts";
 const PICTURES = join(REPOSITORY, "docs/pictures");
 
 const DESKTOP: BrowserContextOptions = { viewport: { width: 1200, height: 800 }, colorScheme: "light" };
-const PHONE: BrowserContextOptions = { viewport: { width: 390, height: 780 }, colorScheme: "dark", hasTouch: true };
 
 const WRITINGS = [
   ["Tables are the API", "Granted tables are served: no resolvers, controllers or routes."],
@@ -64,7 +63,6 @@ try {
   await takeStudio(browser);
   await takeGraphiql(browser);
   await takeReference(browser);
-  await takeGuide(browser);
   await takeSignIn(browser);
   await takeAccount(browser);
   await takeExample(browser, key);
@@ -88,13 +86,10 @@ async function shoot(page: Page, name: string): Promise<void> {
 }
 
 async function takeStartPage(browser: Browser): Promise<void> {
-  const tall = { ...DESKTOP, viewport: { width: 1200, height: 1360 } };
-  for (const [name, options] of Object.entries({ "start-page": tall, "start-page-phone": PHONE })) {
-    const page = await opened(browser, service.url, options);
-    await page.getByText("articles", { exact: true }).click();
-    await page.evaluate("scrollTo(0, 0)");
-    await shoot(page, name);
-  }
+  const page = await opened(browser, service.url, { ...DESKTOP, viewport: { width: 1200, height: 1360 } });
+  await page.getByText("articles", { exact: true }).click();
+  await page.evaluate("scrollTo(0, 0)");
+  await shoot(page, "start-page");
 }
 
 async function takeStudio(browser: Browser): Promise<void> {
@@ -121,19 +116,9 @@ async function takeReference(browser: Browser): Promise<void> {
   await shoot(page, "reference");
 }
 
-async function takeGuide(browser: Browser): Promise<void> {
-  const page = await opened(browser, `${service.url}/docs/guide/realtime`, DESKTOP);
-  await shoot(page, "guide");
-  const onPhone = await opened(browser, `${service.url}/docs/guide/search?q=policy`, PHONE);
-  await shoot(onPhone, "guide-phone");
-}
-
 async function takeSignIn(browser: Browser): Promise<void> {
   const page = await opened(browser, `${service.url}/auth/sign-in`, DESKTOP);
   await shoot(page, "sign-in");
-  const onPhone = await opened(browser, `${service.url}/auth/sign-in`, PHONE);
-  await onPhone.getByLabel("Password").waitFor();
-  await shoot(onPhone, "sign-in-phone");
 }
 
 async function takeAccount(browser: Browser): Promise<void> {
