@@ -16,14 +16,16 @@ import { ADDRESS } from "./five-minutes.ts";
 
 const FILE = /^```jsx? (\S+)\n(.*?)^```$/gms;
 const TABLE = "templates/blank/db/migrations/current/0010-notes.sql";
+const PAGES = ["docs/guides/live-list.md", "docs/live-data.md"];
+const PROGRAMS = ["plain.js", "render-LiveList.jsx", "render-LiveNotes.jsx"];
 /** In development, React's strict mode mounts each component twice. */
-const RENDER = `
+const rendering = (component: string) => `
   import { createElement, StrictMode } from "react";
   import { createRoot } from "react-dom/client";
-  import { LiveList } from "./LiveList.jsx";
-  createRoot(document.getElementById("root")).render(createElement(StrictMode, null, createElement(LiveList)));`;
+  import { ${component} } from "./${component}.jsx";
+  createRoot(document.getElementById("root")).render(createElement(StrictMode, null, createElement(${component})));`;
 
-describeInBrowser("the list that stays up to date", () => {
+describeInBrowser("the lists of the pages that stay up to date", () => {
   let site: Server;
 
   const folder = useFolder("content-service-live-list-");
@@ -36,14 +38,15 @@ describeInBrowser("the list that stays up to date", () => {
   const browser = useFixture(launchBrowser);
   beforeAll(async () => {
     await symlink(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
-    await writeFile(join(folder, "render.jsx"), RENDER);
-    const page = await readFile(join(REPOSITORY, "docs/guides/live-list.md"), "utf8");
-    for (const [, name, text] of page.matchAll(FILE)) {
+    for (const component of ["LiveList", "LiveNotes"])
+      await writeFile(join(folder, `render-${component}.jsx`), rendering(component));
+    const pages = await Promise.all(PAGES.map((page) => readFile(join(REPOSITORY, page), "utf8")));
+    for (const [, name, text] of pages.join("\n").matchAll(FILE)) {
       const code = text!.replaceAll(ADDRESS, service.url).replace("eyJ…", jwt.sign({ role: "anon" }, SECRET));
       await writeFile(join(folder, name!), code);
     }
     const scripts = new Map<string, string>(
-      await Promise.all(["plain.js", "render.jsx"].map(async (file) => [`/${file}`, await bundle(file)] as const)),
+      await Promise.all(PROGRAMS.map(async (file) => [`/${file}`, await bundle(file)] as const)),
     );
     site = createServer(({ url }, response) => {
       const [path, file] = url!.split("?");
@@ -68,7 +71,7 @@ describeInBrowser("the list that stays up to date", () => {
     return output[0].code;
   }
 
-  test.each(["plain.js", "render.jsx"])("shows in %s what is inserted, hidden, revealed and deleted", async (file) => {
+  test.each(PROGRAMS)("shows in %s what is inserted, hidden, revealed and deleted", async (file) => {
     await owner.query("truncate public.notes");
     await owner.query(
       "insert into public.notes (author_id, words, is_public) values (1, 'One', true), (1, 'Two', false)",
