@@ -40,13 +40,13 @@ async function onRows<Result>(send: () => Promise<Result>): Promise<Result> {
 
 async function runCurl(command: string): Promise<string> {
   const env = { PATH: process.env.PATH, URL: service.url, KEY };
-  return (await promisify(execFile)("bash", ["-c", command], { env })).stdout.trim();
+  return (await promisify(execFile)("bash", ["-c", command], { env })).stdout.replaceAll("\r\n", "\n").trim();
 }
 
 async function runJs(code: string): Promise<string> {
   const supabase = createClient(service.url, KEY, { auth: { persistSession: false } });
-  const isCount = code.includes("{ count,");
-  const body = `${code}\nreturn JSON.stringify({ ${isCount ? "count" : "data"}, error });`;
+  const [, names] = /const (\{.*?\}) =/.exec(code)!;
+  const body = `${code}\nreturn JSON.stringify(${names});`;
   const AsyncFunction = (async () => {}).constructor as new (...words: string[]) => (...values: unknown[]) => unknown;
   return (await new AsyncFunction("supabase", body)(supabase)) as string;
 }

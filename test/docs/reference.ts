@@ -67,12 +67,14 @@ export const REFERENCE: readonly ReferenceOperation[] = [
   {
     file: "order-and-page",
     title: "Order rows, and read them page by page",
-    about: "Reads the second page of two rows, the newest films first.",
-    curl: `curl -s "$URL/rest/v1/films?select=title&order=year.desc&limit=2&offset=2" ${HEADERS}`,
-    js: `const { data, error } = await supabase.from("films").select("title").order("year", { ascending: false }).range(2, 3);`,
+    about: "Reads the second page of two rows, the newest films first, and the number of all rows.",
+    curl: `curl -si "$URL/rest/v1/films?select=title&order=year.desc&limit=2&offset=2" ${HEADERS} -H "Prefer: count=exact" |\n  grep -iE "^(HTTP|content-range|\\[)"`,
+    js: `const { data, count, error } = await supabase\n  .from("films")\n  .select("title", { count: "exact" })\n  .order("year", { ascending: false })\n  .range(2, 3);`,
     graphql:
-      "{ films(first: 2, orderBy: [{ year: DESC }]) { edges { cursor node { title } } pageInfo { hasNextPage } } }",
+      "{ films(first: 2, orderBy: [{ year: DESC }]) { totalCount edges { cursor node { title } } pageInfo { hasNextPage } } }",
     notes: [
+      "`Content-Range: 2-2/3` means the rows 2 to 2 of 3, where the first row is number 0. The status is 206 if the response has a part of the rows. Without `Prefer: count=exact` the range is `2-2/*`, and the status 200: [count rows](count.md).",
+      "If the offset is greater than the number of rows, a request with `count=exact` is refused with 416 `PGRST103`, and `Content-Range` is `*/3`. Without a count, the response is 200 and an empty list.",
       "In GraphQL, send the `cursor` of the last row as `after` to read the next page. It does not shift when rows are inserted before it.",
       "Order by a unique column at the end, or rows that are equal may change places between pages.",
     ],
