@@ -58,6 +58,7 @@ export {
   publicBaseUrl,
   readMediaRanges,
   TABLE_PREFIX,
+  type UpgradeListener,
 } from "./request.ts";
 export { concatenate } from "./request-body.ts";
 export {

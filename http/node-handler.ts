@@ -15,6 +15,7 @@ import {
   makeStages,
   NO_STAGES,
   toGatewayRequest,
+  type UpgradeListener,
 } from "./request.ts";
 import { discardBody, RequestBodies, streamBody } from "./request-body.ts";
 import {
@@ -28,6 +29,7 @@ import {
   sendResponseAndLinger,
   sendStream,
 } from "./response.ts";
+import { UpgradeResponse } from "./upgrade-response.ts";
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
 
@@ -59,6 +61,7 @@ export function toNodeHandler(
     });
     const connection = () => readConnection(request);
     const { admit, headers: rateLimitHeaders } = makeAdmission(request.url ?? "/", limit, connection);
+    const upgrade = response instanceof UpgradeResponse ? response : null;
     const extraHeaders: Record<string, string> = { "X-Request-Id": id };
     const addHeaders = (headers: Readonly<Record<string, string>>) => void Object.assign(extraHeaders, headers);
     let received: BodyChunks | null = null;
@@ -78,11 +81,13 @@ export function toNodeHandler(
       },
       streamBody: () => streamBody(request),
       holdMemory: (bytes) => bodies.hold(request, bytes),
+      handOver: upgrade ? (accept) => upgrade.handOver(accept) : undefined,
     });
     const { status, headers: ownHeaders, body, bodyLength, reason } = await handle(gatewayRequest);
+    if (upgrade?.isHandedOver) return;
     // A response that is produced from the body is sent while the body arrives.
     const isReceiving = isBodyStream(body) && isOpen(received);
-    const unread = isReceiving ? null : discardBody(request);
+    const unread = isReceiving || upgrade ? null : discardBody(request);
     if (serverTiming) extraHeaders["Server-Timing"] = stages.header();
     const { Vary: addedVary } = extraHeaders;
     // Express has the common headers on the response already.
@@ -107,6 +112,21 @@ export function toNodeHandler(
       const caching = sharedCacheHeaders(refusal.headers, commonVary);
       sendResponse(response, { ...refusal, headers: { "X-Request-Id": id, ...refusal.headers, ...caching } }, base);
     }
+  };
+}
+
+/** Handles requests for WebSockets like other requests. Their handlers may hand the connection over. */
+export function toUpgradeListener(answer: NodeHandler): UpgradeListener {
+  return (request, socket, head) => {
+    let response: UpgradeResponse;
+    try {
+      response = new UpgradeResponse(request, socket, head);
+    } catch {
+      // The client has not waited for the response to its request before.
+      socket.destroy();
+      return;
+    }
+    answer(request, response).catch(() => response.destroy());
   };
 }
 

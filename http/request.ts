@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import express from "express";
 import type { Caller, ClientInfo } from "#accounts/identity";
@@ -50,7 +51,12 @@ export type GatewayRequest = {
   holdMemory(bytes: number): void;
   /** Runs the callback when the response is sent or the client has disconnected. */
   whenSent(callback: () => void): void;
+  /** Hands the connection over to a WebSocket server, which replaces the response. Undefined if the client asks for no WebSocket. */
+  readonly handOver?: ((accept: UpgradeListener) => void) | undefined;
 };
+
+/** Takes over the connection of a request for a WebSocket. `head` is what the client has sent after the request. */
+export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 export type ClientConnection = { readonly address: string | null; readonly isSecure: boolean };
 
@@ -85,6 +91,7 @@ export function toGatewayRequest(
     streamBody,
     holdMemory,
     whenSent,
+    handOver,
   }: GatewayRequestParts,
 ): GatewayRequest {
   const url = request.url ?? "/";
@@ -105,6 +112,7 @@ export function toGatewayRequest(
     streamBody,
     holdMemory,
     whenSent,
+    handOver,
   };
 }
 

@@ -9,7 +9,7 @@ import { holdWhileClosing, trackConnections } from "./drain.ts";
 import { type ErrorBodyShape, toEnvelope } from "./error-bodies.ts";
 import { errorHeaders, HttpError, toHttpError } from "./http-error.ts";
 import type { Admission } from "./limits.ts";
-import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
+import { identifyRequest, pathOfUrl, toOriginForm, type UpgradeListener } from "./request.ts";
 
 const PARSE_ERRORS: Readonly<Record<string, HttpError>> = {
   HPE_HEADER_OVERFLOW: new HttpError(431, "VALIDATION_ERROR", "The URL and headers are too large."),
@@ -133,9 +133,6 @@ function hasSeveralHostHeaders({ rawHeaders }: Pick<IncomingMessage, "rawHeaders
   return hosts > 1;
 }
 
-/** Takes over the socket of an upgrade request. */
-export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-
 /** True for WebSockets. A request to upgrade to another protocol, such as HTTP/2, is answered in HTTP/1.1. */
 export function wantsWebSocket({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
@@ -146,6 +143,8 @@ export type AdmissionForUpgrade = (request: IncomingMessage) => Admission;
 
 type UpgradeOptions = {
   readonly interfaces: Readonly<Record<string, UpgradeListener>>;
+  /** The interface of all paths with a prefix. It counts requests against the rate limit itself. */
+  readonly folder?: { readonly prefix: string; readonly upgrade: UpgradeListener };
   readonly admissionOf?: AdmissionForUpgrade;
   /** The limit of open WebSockets of all interfaces, in all worker processes. */
   readonly maxConnections: number;
@@ -155,6 +154,7 @@ type UpgradeOptions = {
 /** Passes a WebSocket request to the interface at its path. */
 export function makeUpgradeRouter({
   interfaces,
+  folder,
   admissionOf,
   maxConnections,
   peers = NO_PEERS,
@@ -164,9 +164,11 @@ export function makeUpgradeRouter({
     request.url = toOriginForm(request.url ?? "/");
     identifyRequest(request);
     const path = pathOfUrl(request.url);
-    if (!Object.hasOwn(interfaces, path)) return endSocket(socket, "404 Not Found");
+    const ofFolder = folder && path.startsWith(folder.prefix) ? folder.upgrade : null;
+    const upgrade = Object.hasOwn(interfaces, path) ? interfaces[path]! : ofFolder;
+    if (!upgrade) return endSocket(socket, "404 Not Found");
     try {
-      admissionOf?.(request).admit(null);
+      if (upgrade !== ofFolder) admissionOf?.(request).admit(null);
     } catch (refusal) {
       const error = toHttpError(refusal);
       const { status } = error;
@@ -176,7 +178,7 @@ export function makeUpgradeRouter({
     if (sockets.isFull) return endSocket(socket, "503 Service Unavailable", "Retry-After: 10\r\n");
     sockets.add(1);
     socket.once("close", () => sockets.add(-1));
-    interfaces[path]!(request, socket, head);
+    upgrade(request, socket, head);
   };
 }
 

@@ -3,7 +3,7 @@ export { type DrainMode, drain, untilNoneAccepted } from "./drain.ts";
 export { makeEntryListener, makeExpressApp, type RequestCounter } from "./entry.ts";
 export { type HealthState, healthRoutes, isReady, makeHealthState, type WorkersState } from "./health.ts";
 export { makeAdmission, makeExpensiveRequestLimit, openRateLimits, type RateLimits } from "./limits.ts";
-export { toNodeHandler } from "./node-handler.ts";
+export { toNodeHandler, toUpgradeListener } from "./node-handler.ts";
 export {
   type FindRouteTemplate,
   HttpTraffic,

@@ -15,6 +15,7 @@ import {
   isPathUnder,
   makeCsrfProtection,
   TABLE_PREFIX,
+  type UpgradeListener,
 } from "#http";
 import type { ServiceCounters, SharedActivity, Tracing } from "#http/observability";
 import {
@@ -30,6 +31,7 @@ import {
   type RequestCounter,
   type RequestMetrics,
   toNodeHandler,
+  toUpgradeListener,
   traceRequests,
 } from "#http/serving";
 import type { LiveQueries, ShapeRegistry } from "#live";
@@ -87,6 +89,8 @@ import type { SignInServices } from "./sign-in-services.ts";
 /** The entry point of HTTP requests, and the runners of queued requests and function calls. */
 export type RequestHandlers = {
   readonly entry: RequestListener;
+  /** Handles requests for WebSockets of functions. */
+  readonly upgrade: UpgradeListener;
   readonly interfaceAt: (path: string) => TaskHandler;
   readonly prepareCall: PrepareCall;
 };
@@ -216,9 +220,11 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     acceptsRequests: shared.acceptsRequests,
     onUnknownName: () => shared.catalog.checkSoon(),
   });
+  const answer = toNodeHandler(router, config, shared.log, shared.limit);
   const paths = { routes: Object.keys(routes), authFolders: Object.keys(signInFolders), folders: Object.keys(folders) };
   return {
-    entry: makeEntry(shared, config, router, paths),
+    entry: makeEntry(shared, config, answer, paths),
+    upgrade: toUpgradeListener(answer),
     interfaceAt: (path) => (isPathUnder(TABLE_PREFIX, path) ? table : resource),
     prepareCall: makePrepareCall({ database, catalog, config }),
   };
@@ -394,12 +400,11 @@ type RoutedPaths = {
 
 /** Makes the entry point. Sign-in and pages use Express. Requests for rows bypass it, because it costs a tenth of their throughput. */
 function makeEntry(
-  { functions, log, limit, requests, tracing }: SharedParts,
+  { functions, log, requests, tracing }: SharedParts,
   config: Config,
-  router: ReturnType<typeof makeRouter>,
+  answer: ReturnType<typeof toNodeHandler>,
   paths: RoutedPaths,
 ): RequestListener {
-  const handleRequest = toNodeHandler(router, config, log, limit);
   const routePaths = new Set(paths.routes);
   const isForExpress = (path: string) =>
     routePaths.has(path) || paths.authFolders.some((folder) => isPathUnder(folder, path));
@@ -407,8 +412,8 @@ function makeEntry(
   const entry = makeEntryListener({
     config,
     log,
-    beforeExpress: { takes: (path: string) => !isForExpress(path), answer: handleRequest },
-    app: makeExpressApp({ config, answer: handleRequest }),
+    beforeExpress: { takes: (path: string) => !isForExpress(path), answer },
+    app: makeExpressApp({ config, answer }),
     answersPreflights: (path) => functions !== null && isFunctionPath(path),
     counter: makeRequestCounter(routeOf, requests),
   });

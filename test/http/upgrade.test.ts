@@ -3,12 +3,8 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, describe, expect, test } from "vitest";
-import {
-  type AdmissionForUpgrade,
-  makeUpgradeRouter,
-  type UpgradeListener,
-  wantsWebSocket,
-} from "../../http/server.ts";
+import type { UpgradeListener } from "../../http/request.ts";
+import { type AdmissionForUpgrade, makeUpgradeRouter, wantsWebSocket } from "../../http/server.ts";
 import { shuttingDown } from "../../postgres/database/database-errors.ts";
 import type { PeerWorkers } from "../../runtime/concurrency/peer-workers.ts";
 
@@ -23,6 +19,7 @@ type OpenOptions = {
   readonly maxConnections?: number;
   readonly admissionOf?: AdmissionForUpgrade;
   readonly peers?: PeerWorkers;
+  readonly folder?: { readonly prefix: string; readonly upgrade: UpgradeListener };
 };
 
 async function open(
@@ -124,6 +121,22 @@ describe("a request for a WebSocket", () => {
       throw shuttingDown();
     };
     expect(await ask("/sockets", {}, { admissionOf: stopping })).toEqual({ status: 503, taken: [] });
+  });
+
+  test("below the prefix of a folder goes to the folder, which counts it itself", async () => {
+    const paths: string[] = [];
+    const upgrade: UpgradeListener = ({ url }, socket) => {
+      paths.push(url!);
+      socket.end("HTTP/1.1 418 Taken\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    };
+    const counted = () => {
+      throw shuttingDown();
+    };
+    const options = { folder: { prefix: "/below/", upgrade }, admissionOf: counted };
+    expect((await ask("/below/a/b?c", {}, options)).status).toBe(418);
+    expect((await ask("/below", {}, options)).status).toBe(404);
+    expect((await ask("/sockets", {}, options)).status).toBe(503);
+    expect(paths).toEqual(["/below/a/b?c"]);
   });
 
   test("with another protocol is not an upgrade to a WebSocket", async () => {
