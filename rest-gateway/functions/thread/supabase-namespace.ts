@@ -1,6 +1,6 @@
 /** The help names replacements for the models of Supabase's runtime. */
 export const MODELS_HELP =
-  "its sessions throw when they run: use npm:@huggingface/transformers, or a server of models such as Ollama by fetch";
+  "its sessions throw when they run: use npm:openai with the address of a server of models (OpenAI, Ollama, llama.cpp), or npm:@huggingface/transformers";
 
 /** Makes `Supabase.ai`. Sessions can be made, since functions make them when they are loaded, but have no model. */
 export function makeSupabaseNamespace(): Readonly<Record<string, unknown>> {

@@ -217,7 +217,9 @@ test("what cannot be imported is named before the first request, with the comman
   ]);
   const loaded = Object.keys(FILES).flatMap((file) => /^([a-z][\w-]*)\/index\.ts$/.exec(file)?.[1] ?? []);
   expect(await linesOf("embedding")).toEqual([
-    expect.stringMatching(/embedding\/index\.ts:3: Supabase\.ai is not available here.*npm:@huggingface\/transformers/),
+    expect.stringMatching(
+      /embedding\/index\.ts:3: Supabase\.ai is not available here.*npm:openai .*npm:@huggingface\/transformers/,
+    ),
   ]);
   for (const name of loaded.filter((each) => !["unknown", "old-client", "embedding"].includes(each)))
     expect([name, await linesOf(name)]).toEqual([name, []]);
@@ -292,7 +294,8 @@ test("a server of node:http in CommonJS gets bodies of any length", async () => 
 });
 
 test("a model of Supabase.ai says what replaces it", async () => {
-  expect(await call("embedding")).toMatchObject({ status: 501, text: expect.stringContaining("gte-small") });
+  const text = expect.stringMatching(/gte-small of Supabase\.ai is not available here, and .*use npm:openai/);
+  expect(await call("embedding")).toMatchObject({ status: 501, text });
 });
 
 test("a function reads files beside it, and works after its response", async () => {
