@@ -43,7 +43,7 @@ export const FUNCTION_SETTINGS = {
     "FUNCTIONS_TIMEOUT_SECONDS",
     integer(1, 86_400),
     "150",
-    "The time until a function must respond, and between the pieces of its response. After it, the response is 504.",
+    "The time until a function must respond, and between the pieces of its response or the messages of a WebSocket. After it, the response is 504.",
   ),
   functionsCpu: withDefault(
     "FUNCTIONS_CPU_SECONDS",

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type GatewayResponse, HttpError, type ResponseBody } from "#http";
+import { FunctionSocket, type OpenSocket } from "./function-socket.ts";
 import { workerFailed } from "./functions-error.ts";
-import type { CallHead, HeaderList, ResponseHead, ThreadOrder, ThreadReport } from "./thread/messages.ts";
+import type { CallHead, HeaderList, ResponseHead, ThreadOrder, ThreadReport, WithoutId } from "./thread/messages.ts";
+import { toBuffer, toOwnBytes } from "./thread/transferred-bytes.ts";
 
 /** The caller's key and kind: one caller may have requests in only a part of all threads at once. */
 export type ThreadShare = { readonly key: string; readonly caller: "stranger" | "account" };
@@ -11,16 +13,17 @@ export type FunctionRequest = {
   readonly share: ThreadShare;
   /** The body; null if there is none. */
   readonly body: AsyncIterator<Buffer> | null;
+  /** Opens the WebSocket that the client asks for; null if it asks for none. */
+  readonly openSocket: OpenSocket | null;
   /** Registers a callback that is called when the client disconnects before the response. */
   readonly onDisconnect: (callback: () => void) => void;
 };
 
-type Unnumbered<T> = T extends { readonly id: number } ? Omit<T, "id"> : never;
 type CallReport = Extract<ThreadReport, { readonly id: number }>;
 
 type CallOptions = {
-  readonly send: (order: Unnumbered<ThreadOrder>) => void;
-  /** The time limit for the first byte, and then for each piece. */
+  readonly send: (order: WithoutId<ThreadOrder>) => void;
+  /** The time limit for the first byte, and then for each piece, or each message of a WebSocket. */
   readonly timeoutMs: number;
   /** Returns the error for the client. */
   readonly onTimeout: () => HttpError;
@@ -37,6 +40,8 @@ export type PendingCall = {
   receive(message: CallReport): void;
   /** Ends the request because the client reads no more. */
   abandon(): void;
+  /** Closes the WebSocket, if the request has become one, because its thread is replaced. */
+  leave(): void;
   /** Fails the request because the thread has ended. */
   fail(error: Error): void;
 };
@@ -45,6 +50,8 @@ export function functionCall(request: FunctionRequest, options: CallOptions): Pe
   return new Call(request, options);
 }
 
+/** The response in place of which the connection was handed over. */
+const SWITCHED_PROTOCOLS: GatewayResponse = { status: 101, headers: {}, body: null };
 /** The status of a client that has disconnected. */
 const CLIENT_LEFT = 499;
 
@@ -56,6 +63,8 @@ class Call implements PendingCall {
   /** An end or error that came before the client asked for it. */
   #early: { readonly error: Error | null } | null = null;
   #timer: NodeJS.Timeout | null = null;
+  #socket: FunctionSocket | null = null;
+  #isLeaving = false;
   #hasBegun = false;
   #hasResponded = false;
   #isDone = false;
@@ -95,11 +104,18 @@ class Call implements PendingCall {
         break;
       case "bodyFailed":
         this.fail(workerFailed());
+        break;
+      case "upgrade":
+        this.#upgrade(message.protocol);
+        break;
+      default:
+        this.#socket?.handle(message);
     }
   }
 
   fail(error: Error): void {
     if (this.#isDone) return;
+    this.#socket?.fail(error);
     this.#response.reject(error);
     if (this.#piece) this.#piece.reject(error);
     else this.#early = { error };
@@ -172,18 +188,39 @@ class Call implements PendingCall {
 
   #startTimer(): void {
     clearTimeout(this.#timer ?? undefined);
-    this.#timer = setTimeout(() => {
-      const error = this.#options.onTimeout();
-      if (this.#isDone) return;
-      this.#options.send({ type: "abort" });
-      this.fail(error);
-    }, this.#options.timeoutMs).unref();
+    this.#timer = setTimeout(() => this.#timeOut(), this.#options.timeoutMs).unref();
+  }
+
+  #timeOut(): void {
+    const error = this.#options.onTimeout();
+    if (this.#isDone) return;
+    this.#options.send({ type: "abort" });
+    this.fail(error);
   }
 
   abandon(): void {
-    if (this.#isDone) return;
+    // A socket notices by itself that it is closed.
+    if (this.#isDone || this.#socket) return;
     this.#options.send({ type: "abort" });
     this.fail(workerFailed());
+  }
+
+  leave(): void {
+    this.#isLeaving = true;
+    this.#socket?.leave();
+  }
+
+  #upgrade(protocol: string): void {
+    clearTimeout(this.#timer ?? undefined);
+    this.#hasResponded = true;
+    const { send, timeoutMs } = this.#options;
+    this.#request.openSocket?.(protocol, (accepted, memory) => {
+      const [onTimeout, onLeft] = [() => this.#timeOut(), () => this.#finish()];
+      this.#socket = new FunctionSocket(accepted, { send, memory, timeoutMs, onTimeout, onLeft });
+      return this.#socket;
+    });
+    this.#response.resolve(SWITCHED_PROTOCOLS);
+    if (this.#isLeaving) this.#socket?.leave();
   }
 
   #finish(): void {
@@ -195,17 +232,6 @@ class Call implements PendingCall {
     void Promise.race([this.#request.body?.return?.(), sleep(0)]).catch(() => {});
     this.#options.onDone();
   }
-}
-
-/** Returns bytes that can be handed to the thread without a copy, if nothing else is in their memory. */
-function toOwnBytes(chunk: Buffer): Uint8Array {
-  const { buffer, byteOffset, length } = chunk;
-  const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
-  return isWhole ? new Uint8Array(buffer, byteOffset, length) : new Uint8Array(chunk);
-}
-
-function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
-  return Buffer.from(buffer as ArrayBuffer, byteOffset, length);
 }
 
 /** Headers of the connection, which are not passed between client and function. */

@@ -9,6 +9,7 @@ import { type FunctionRequest, functionCall, type PendingCall } from "./function
 import { bootFailed, idleTimeout, threadEnded, workerFailed, workerLimit } from "./functions-error.ts";
 import type { FunctionSource } from "./functions-folder.ts";
 import type { LogLevel, ThreadData, ThreadOrder, ThreadReport } from "./thread/messages.ts";
+import { transferListOf } from "./thread/transferred-bytes.ts";
 
 type ThreadLimits = {
   readonly memoryMegabytes: number;
@@ -179,9 +180,10 @@ export class FunctionThread {
     return call.response;
   }
 
-  /** Ends the thread after its last request. */
+  /** Ends the thread after its last request, and closes its WebSockets, which have no end of their own. */
   retire(): void {
     this.#markRetired();
+    for (const call of [...this.#calls.values()]) call.leave();
     this.#endIfUnused();
   }
 
@@ -197,7 +199,7 @@ export class FunctionThread {
   }
 
   #send(order: ThreadOrder): void {
-    this.#worker.postMessage(order, order.type === "piece" && order.piece ? [order.piece.buffer as ArrayBuffer] : []);
+    this.#worker.postMessage(order, transferListOf(order));
   }
 
   #receive(message: ThreadReport): void {

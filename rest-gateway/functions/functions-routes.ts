@@ -30,13 +30,14 @@ export function functionsHandler({ functions, authenticator, config, siteUrl }: 
       throw methodNotAllowed(request.method, "DELETE, GET, HEAD, PATCH, POST, PUT");
     const caller = await authorize(request, source, authenticator);
     request.admit(caller);
+    const openSocket = functions.sockets.openerFor(request);
     request.stages.enter("parse");
     // A client that sends slowly takes no thread.
     const limit = limitOf(caller ?? { role: anonRole });
     const body = hasBody(request) ? await request.receiveBody(limit) : null;
     request.stages.enter("run");
     const share = shareOf(request, caller, anonRole);
-    return functions.call(source, { ...toFunctionRequest(request, path, siteUrl()), body, share });
+    return functions.call(source, { ...toFunctionRequest(request, path, siteUrl()), body, share, openSocket });
   };
 }
 
@@ -71,10 +72,16 @@ async function authenticate(authenticator: Authenticator, authorization: string)
   }
 }
 
-function hasBody({ method, headers }: GatewayRequest): boolean {
-  if (method === "GET" || method === "HEAD") return false;
+function hasBody({ method, headers, handOver }: GatewayRequest): boolean {
+  if (method === "GET" || method === "HEAD" || handOver) return false;
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
+
+/** The headers by which the function recognizes a request for a WebSocket. */
+const UPGRADE_HEADERS = [
+  ["connection", "Upgrade"],
+  ["upgrade", "websocket"],
+] as const;
 
 function toFunctionRequest(
   request: GatewayRequest,
@@ -93,6 +100,7 @@ function toFunctionRequest(
           "x-forwarded-for": address ?? undefined,
           "x-forwarded-proto": isSecure ? "https" : "http",
         }),
+        ...(request.handOver ? UPGRADE_HEADERS : []),
       ],
       hasBody: hasBody(request),
       requestId: id,

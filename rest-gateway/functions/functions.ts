@@ -7,6 +7,7 @@ import type { GatewayResponse, ResponseBody } from "#http";
 import type { FunctionLine } from "#http/observability";
 import type { Logger } from "#runtime/log";
 import type { FunctionRequest } from "./function-call.ts";
+import { FunctionSockets, type FunctionSocketsOptions } from "./function-sockets.ts";
 import { FunctionThread, type ThreadEvents } from "./function-thread.ts";
 import { type FunctionSource, type FunctionSources, findFunctionsFolder, readFunctions } from "./functions-folder.ts";
 import type { LogLevel, ThreadData } from "./thread/messages.ts";
@@ -42,7 +43,7 @@ type FunctionsSettings = Pick<
 
 type Environment = Readonly<Record<string, string>>;
 
-type FunctionsOptions = {
+type FunctionsOptions = FunctionSocketsOptions & {
   readonly config: FunctionsSettings;
   /** Returns `SUPABASE_URL` and similar variables, the same object until one changes. */
   readonly environment: () => Environment;
@@ -61,6 +62,7 @@ export function openFunctions(options: FunctionsOptions): Functions | null {
 }
 
 export class Functions {
+  readonly sockets: FunctionSockets;
   readonly #folder: string;
   readonly #options: FunctionsOptions;
   readonly #log = new FunctionLog();
@@ -75,6 +77,7 @@ export class Functions {
   constructor(folder: string, options: FunctionsOptions) {
     this.#folder = folder;
     this.#options = options;
+    this.sockets = new FunctionSockets(options);
     const idleMs = options.idleMs ?? IDLE_MS;
     this.#sources = readFunctions(folder);
     const { functionsMemory, functionsTotalMemory } = options.config;
@@ -117,6 +120,7 @@ export class Functions {
     this.#isClosed = true;
     clearInterval(this.#sweep);
     this.#stopWatching();
+    await this.sockets.close();
     await this.#threads.close();
   }
 

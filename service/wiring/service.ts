@@ -47,6 +47,7 @@ import { shuttingDown } from "#postgres/database";
 import { type Realtime, SOCKET_PATH } from "#realtime";
 import {
   FUNCTIONS_PREFIX,
+  type Functions,
   maintainTasks,
   makeTaskList,
   makeTaskRunner,
@@ -88,7 +89,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   opened.defer(warnOfDisplacedTables(catalog, log));
 
   const versions = makeVersionReader(asOwner);
-  const work = await openWork(core, state, { versions, backups }, opened);
+  const work = await openWork(core, state, { versions, backups, ...interfaces }, opened);
   const requestLog = openRequestLog(config, log);
   opened.defer(() => requestLog?.flush());
   const requests = new RequestMetrics({ isWatched: config.adminPort !== null, log: requestLog });
@@ -143,13 +144,14 @@ export async function startService(environmentConfig: Config, options: ServiceOp
 type WorkOptions = {
   readonly versions: ReturnType<typeof makeVersionReader>;
   readonly backups: ScheduledBackup | null;
+  readonly socketMemory: StreamingInterfaces["socketMemory"];
 };
 
 /** Opens the work besides requests: queued tasks, schedules, webhooks, functions, and the collection of unused files. */
 async function openWork(
   core: ServiceCore,
   state: ServiceState,
-  { versions, backups }: WorkOptions,
+  { versions, backups, socketMemory }: WorkOptions,
   opened: AsyncDisposableStack,
 ) {
   const { postgres, config, asOwner, supervisor, log } = core;
@@ -157,7 +159,8 @@ async function openWork(
   const schedules = canQueueTasks && config.runsSchedules ? await openSchedules(core) : null;
   const webhooks = await startWebhooks(core);
   opened.defer(() => webhooks?.close(0));
-  const functions = openFunctions({ config, environment: makeFunctionEnvironment(core, state), log });
+  const environment = makeFunctionEnvironment(core, state);
+  const functions = openFunctions({ config, environment, socketMemory, log });
   opened.defer(() => functions?.close());
   const functionsUrl = () => (functions && state.siteUrl ? state.siteUrl + FUNCTIONS_PREFIX : null);
   const supabaseJobs = await startSupabaseJobs({ ...core, url: postgres.directUrl, functionsUrl });
@@ -252,6 +255,7 @@ function openHttpServer(
   };
   const upgrade = makeUpgradeRouter({
     interfaces: { [GRAPHQL_PATH]: graphql.upgrade, [SOCKET_PATH]: realtime.upgrade },
+    folder: { prefix: `${FUNCTIONS_PREFIX}/`, upgrade: (...parts) => state.handlers.upgrade(...parts) },
     admissionOf,
     maxConnections: config.webSocketConnections,
     peers,
@@ -261,6 +265,7 @@ function openHttpServer(
 
 type DrainedWork = {
   readonly jobs: JobRunner | null;
+  readonly functions: Functions | null;
   readonly webhooks: WebhookDispatcher | null;
   readonly supabaseJobs: SupabaseJobs;
 };
@@ -270,7 +275,7 @@ async function drainService(
   server: Awaited<ReturnType<typeof openServer>>,
   config: Config,
   state: ServiceState,
-  { graphql, realtime, live, jobs, webhooks, supabaseJobs }: StreamingInterfaces & DrainedWork,
+  { graphql, realtime, live, jobs, functions, webhooks, supabaseJobs }: StreamingInterfaces & DrainedWork,
 ): Promise<void> {
   state.acceptsWork = false;
   // In a rolling restart of workers, others take over at the same address.
@@ -285,6 +290,7 @@ async function drainService(
     drain(server, milliseconds, { ...state.drainMode, refuseRequests }),
     graphql.closeSockets(milliseconds),
     realtime.closeSockets(milliseconds),
+    functions?.sockets.close(),
     jobs?.close(milliseconds),
     webhooks?.close(milliseconds),
     supabaseJobs.close(milliseconds),

@@ -16,6 +16,7 @@ export type StreamingInterfaces = {
   readonly realtime: Realtime;
   readonly live: LiveQueries;
   readonly shapes: ReturnType<typeof openShapes>;
+  readonly socketMemory: SocketMemory;
 };
 
 type StreamingState = {
@@ -87,5 +88,5 @@ export async function openStreamingInterfaces(
     log,
   });
   opened.defer(() => realtime.close());
-  return { graphql, changes, realtime, live, shapes };
+  return { graphql, changes, realtime, live, shapes, socketMemory: memory };
 }

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import fs from "node:fs";
 import { hostname, release } from "node:os";
 import { inspect } from "node:util";
+import type { UpgradeWebSocket } from "./upgrade-web-socket.ts";
 
 type ServeInfo = { readonly remoteAddr: { transport: "tcp"; hostname: string; port: number } };
 export type ServeHandler = (request: Request, info: ServeInfo) => Response | Promise<Response>;
@@ -21,18 +22,22 @@ export type Served = {
 /** Members of Deno that this service lacks. They exist so that packages can look for them, and throw when they are used. */
 export const MISSING_MEMBERS: readonly string[] = [
   ...["openKv", "Command", "run", "listen", "listenTls", "listenDatagram", "connect", "connectTls", "startTls"],
-  ...["serveHttp", "dlopen", "cron", "watchFs", "createHttpClient", "upgradeWebSocket", "kill", "addSignalListener"],
+  ...["serveHttp", "dlopen", "cron", "watchFs", "createHttpClient", "kill", "addSignalListener"],
   ...["open", "openSync", "create", "symlink", "link", "resolveDns", "bench", "test", "chdir", "umask"],
 ];
 
 /** Makes the part of Deno's API that functions use, on Node's API. */
-export function makeDenoNamespace(served: Served): Readonly<Record<string, unknown>> {
+export function makeDenoNamespace(
+  served: Served,
+  upgradeWebSocket: UpgradeWebSocket,
+): Readonly<Record<string, unknown>> {
   const missing = MISSING_MEMBERS.map((name) => [name, makeMissing(name)] as const);
   return Object.freeze({
     ...Object.fromEntries(missing),
     ...fileMembers(),
     env: makeEnvironment(),
     serve: makeServe(served),
+    upgradeWebSocket,
     args: [],
     build: { arch: process.arch === "arm64" ? "aarch64" : "x86_64", os: process.platform, vendor: "unknown" },
     version: { deno: "2.1.4", v8: process.versions.v8, typescript: "5.6.2" },

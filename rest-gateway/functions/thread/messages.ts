@@ -18,6 +18,9 @@ export type ThreadData = {
   readonly jsx: JsxOptions | null;
 };
 
+/** A message whose id its sender adds. */
+export type WithoutId<T> = T extends { readonly id: number } ? Omit<T, "id"> : never;
+
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 export type CallHead = {
@@ -29,8 +32,42 @@ export type CallHead = {
   readonly address: string | null;
 };
 
+/** A message of a WebSocket. Its receiver confirms its bytes, so that a bounded number is on the way. */
+type SocketMessage = {
+  readonly type: "message";
+  readonly id: number;
+  readonly data: string | Uint8Array;
+  readonly bytes: number;
+};
+
+/** A message to the thread about a WebSocket. */
+export type SocketOrder =
+  | SocketMessage
+  | { readonly type: "opened"; readonly id: number }
+  /** The client's connection has taken a message of so many bytes. */
+  | { readonly type: "sent"; readonly id: number; readonly bytes: number }
+  /** The socket is closed; `failure` is the text of the error event, if there is one. */
+  | {
+      readonly type: "closed";
+      readonly id: number;
+      readonly code: number;
+      readonly reason: string;
+      readonly failure: string | null;
+    };
+
+/** A message from the thread about a WebSocket. */
+export type SocketReport =
+  | SocketMessage
+  /** The handler has received a message that counts for so many bytes. */
+  | { readonly type: "taken"; readonly id: number; readonly bytes: number }
+  /** The function closes the socket, without a code if it is null. */
+  | { readonly type: "close"; readonly id: number; readonly code: number | null; readonly reason: string }
+  /** The function knows that the socket is closed. */
+  | { readonly type: "left"; readonly id: number };
+
 /** A message to the thread. */
 export type ThreadOrder =
+  | SocketOrder
   | { readonly type: "call"; readonly id: number; readonly head: CallHead }
   /** The next piece of the request's body, after `pull`; null at its end. */
   | { readonly type: "piece"; readonly id: number; readonly piece: Uint8Array | null }
@@ -47,6 +84,9 @@ export type ResponseHead = { readonly status: number; readonly headers: HeaderLi
 
 /** A message from the thread. */
 export type ThreadReport =
+  | SocketReport
+  /** The response is the WebSocket of the request, with this subprotocol unless it is "". */
+  | { readonly type: "upgrade"; readonly id: number; readonly protocol: string }
   /** The thread has started. `systemId` is its id in the operating system, if threads have one there. */
   | { readonly type: "ready"; readonly systemId: number | null }
   | { readonly type: "bootFailed"; readonly reason: string }

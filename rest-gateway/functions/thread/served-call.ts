@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CallHead, ResponseHead, ThreadOrder, ThreadReport } from "./messages.ts";
+import { ServedSocket } from "./served-socket.ts";
 
 type Call = { readonly id: number; readonly head: CallHead };
 type Respond = (request: Request, address: string | null) => Promise<Response>;
@@ -18,11 +19,36 @@ export class ServedCall {
   #pulled: PromiseWithResolvers<void> | null = null;
   #pulls = 0;
   #reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
+  #socket: ServedSocket | null = null;
 
   constructor({ id, head }: Call, report: (message: ThreadReport) => void) {
     this.#id = id;
     this.#head = head;
     this.#report = report;
+  }
+
+  get requestId(): string {
+    return this.#head.requestId;
+  }
+
+  /** Makes the WebSocket that opens if the response has the status 101. */
+  upgrade(protocol: string): ServedSocket {
+    const { url, headers } = this.#head;
+    const headerOf = (name: string) => headers.find(([each]) => each === name)?.[1] ?? "";
+    if (headerOf("upgrade") !== "websocket")
+      throw new TypeError("The client asks for no WebSocket: the request has no header `Upgrade: websocket`");
+    if (this.#socket) throw new TypeError("The request has a WebSocket already");
+    const offered = headerOf("sec-websocket-protocol")
+      .split(",")
+      .map((each) => each.trim());
+    if (protocol !== "" && !offered.includes(protocol))
+      throw new TypeError(`The client does not offer the protocol ${protocol}`);
+    this.#socket = new ServedSocket({
+      url: url.replace(/^http/, "ws"),
+      protocol,
+      report: (message) => this.#report({ ...message, id: this.#id } as ThreadReport),
+    });
+    return this.#socket;
   }
 
   handle(order: Exclude<ThreadOrder, { readonly type: "call" | "ping" }>): void {
@@ -44,7 +70,10 @@ export class ServedCall {
         this.#abort.abort(new DOMException("The client has disconnected", "AbortError"));
         this.#pulled?.resolve();
         void this.#reader?.cancel().catch(() => {});
+        this.#socket?.handle({ type: "closed", code: 1006, reason: "", failure: null });
         break;
+      default:
+        this.#socket?.handle(order);
     }
   }
 
@@ -53,7 +82,8 @@ export class ServedCall {
     try {
       const response = await respond(this.#makeRequest(), this.#head.address);
       if (this.#abort.signal.aborted) return void response.body?.cancel().catch(() => {});
-      await this.#send(response);
+      if (this.#socket && response.status === 101) await this.#serveSocket(this.#socket);
+      else await this.#send(response);
     } catch (error) {
       if (this.#abort.signal.aborted) return;
       console.error(error);
@@ -61,6 +91,12 @@ export class ServedCall {
     } finally {
       this.#body = null;
     }
+  }
+
+  async #serveSocket(socket: ServedSocket): Promise<void> {
+    this.#report({ type: "upgrade", id: this.#id, protocol: socket.protocol });
+    await socket.left;
+    this.#report({ type: "left", id: this.#id });
   }
 
   #makeRequest(): Request {

@@ -11,6 +11,8 @@ import { installModuleHooks } from "./module-hooks.ts";
 import { serveNodeServers } from "./node-servers.ts";
 import { ServedCall } from "./served-call.ts";
 import { makeSupabaseNamespace } from "./supabase-namespace.ts";
+import { transferListOf } from "./transferred-bytes.ts";
+import { makeUpgradeWebSocket } from "./upgrade-web-socket.ts";
 
 // The program of a thread: loads one function, and runs its handler for each request that the gateway hands over.
 
@@ -19,9 +21,8 @@ const YIELDING_PRIORITY = 10;
 
 const port = parentPort!;
 const { entry, importMap, jsx } = workerData as ThreadData;
-const report = (message: ThreadReport) =>
-  port.postMessage(message, message.type === "piece" && message.piece ? [message.piece.buffer as ArrayBuffer] : []);
-const requestIds = new AsyncLocalStorage<string>();
+const report = (message: ThreadReport) => port.postMessage(message, transferListOf(message));
+const currentCall = new AsyncLocalStorage<ServedCall>();
 const registered = Promise.withResolvers<void>();
 const served: Served = { handler: null, onError: null, onRegistered: registered.resolve };
 const calls = new Map<number, ServedCall>();
@@ -31,12 +32,17 @@ let backgroundCount = 0;
 yieldProcessor();
 process.emitWarning = () => {};
 process.setSourceMapsEnabled(true);
-captureConsole((level, text) => report({ type: "log", level, text, requestId: requestIds.getStore() ?? null }));
+captureConsole((level, text) =>
+  report({ type: "log", level, text, requestId: currentCall.getStore()?.requestId ?? null }),
+);
 installFetch();
 installModuleHooks({ importMap, jsx, entry });
 serveNodeServers(served);
 Object.assign(globalThis, {
-  Deno: makeDenoNamespace(served),
+  Deno: makeDenoNamespace(
+    served,
+    makeUpgradeWebSocket(() => currentCall.getStore()),
+  ),
   EdgeRuntime: { waitUntil: awaitInBackground },
   Supabase: makeSupabaseNamespace(),
   // Threads of Node have no such events. None is dispatched, because a thread is ended without notice.
@@ -96,7 +102,7 @@ function begin(order: Extract<ThreadOrder, { readonly type: "call" }>): void {
   report({ type: "begun", id: order.id });
   const call = new ServedCall(order, report);
   calls.set(order.id, call);
-  void requestIds.run(order.head.requestId, () => call.run(respond)).finally(() => calls.delete(order.id));
+  void currentCall.run(call, () => call.run(respond)).finally(() => calls.delete(order.id));
 }
 
 async function respond(request: Request, address: string | null): Promise<Response> {

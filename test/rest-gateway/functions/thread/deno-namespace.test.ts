@@ -6,7 +6,13 @@ import { makeDenoNamespace } from "../../../../rest-gateway/functions/thread/den
 import { useFixture } from "../../../fixture.ts";
 
 type Member = (...values: readonly unknown[]) => unknown;
-const deno = makeDenoNamespace({ handler: null, onError: null, onRegistered: () => {} }) as Record<string, Member>;
+const noSocket = (): never => {
+  throw new Error("there is no request");
+};
+const deno = makeDenoNamespace({ handler: null, onError: null, onRegistered: () => {} }, noSocket) as Record<
+  string,
+  Member
+>;
 const temporary = useFixture(async () => {
   const folder = await mkdtemp(join(tmpdir(), "functions-deno-"));
   return { folder, remove: () => rm(folder, { recursive: true }) };
