@@ -55,43 +55,51 @@ const IDLE_MS = 60_000;
 /** The delay after a change of files, because editors write files in several steps. */
 const SETTLE_MS = 50;
 
-/** Opens the functions of a project, which run in threads of this process. Null if there are none. */
+/** Opens the functions of a project, which run in threads of this process. Null if they are switched off. */
 export function openFunctions(options: FunctionsOptions): Functions | null {
-  const folder = findFunctionsFolder(options.config);
-  return folder === null ? null : new Functions(folder, options);
+  return options.config.functions === false ? null : new Functions(options);
 }
+
+const NO_SOURCES: FunctionSources = { byName: new Map(), secrets: {}, problems: [] };
 
 export class Functions {
   readonly sockets: FunctionSockets;
-  readonly #folder: string;
   readonly #options: FunctionsOptions;
   readonly #log = new FunctionLog();
-  #sources: FunctionSources;
+  /** Null while the project has no functions. */
+  #folder: string | null = null;
+  #sources = NO_SOURCES;
   readonly #threads: ThreadPool;
   readonly #sweep: NodeJS.Timeout;
-  readonly #stopWatching: () => void;
+  /** False in production, where files are read again by a reload only. */
+  readonly #followsFiles: boolean;
+  #stopWatching: () => void = () => {};
   /** The environment of the threads that accept requests; null before the first one. */
   #environment: Environment | null = null;
   #isClosed = false;
 
-  constructor(folder: string, options: FunctionsOptions) {
-    this.#folder = folder;
+  constructor(options: FunctionsOptions) {
     this.#options = options;
     this.sockets = new FunctionSockets(options);
     const idleMs = options.idleMs ?? IDLE_MS;
-    this.#sources = readFunctions(folder);
-    const { functionsMemory, functionsTotalMemory } = options.config;
+    const { functionsMemory, functionsTotalMemory, nodeEnv } = options.config;
+    this.#followsFiles = nodeEnv !== "production";
     this.#threads = new ThreadPool({
       totalMegabytes: Math.max(functionsMemory, functionsTotalMemory),
       start: (source, events) => this.#startThread(source, events),
     });
-    this.#check();
+    this.#openFolder();
     this.#sweep = setInterval(() => this.#threads.retireIdle(idleMs), Math.min(idleMs, 10_000)).unref();
-    this.#stopWatching = options.config.nodeEnv === "production" ? () => {} : this.#watch();
+  }
+
+  /** True if the project has a folder of functions. Requests look for it, so that the first function needs no restart. */
+  hasFolder(): boolean {
+    if (this.#folder === null && this.#followsFiles) this.#openFolder();
+    return this.#folder !== null;
   }
 
   find(name: string): FunctionSource | null {
-    return this.#sources.byName.get(name) ?? null;
+    return this.hasFolder() ? (this.#sources.byName.get(name) ?? null) : null;
   }
 
   lines(): readonly FunctionLine[] {
@@ -106,6 +114,10 @@ export class Functions {
   /** Reads the files again. Requests in flight end with the old code. */
   reload(): void {
     try {
+      if (this.#folder === null) {
+        this.#openFolder();
+        return;
+      }
       this.#sources = readFunctions(this.#folder);
     } catch (err) {
       // The folder was removed.
@@ -122,6 +134,16 @@ export class Functions {
     this.#stopWatching();
     await this.sockets.close();
     await this.#threads.close();
+  }
+
+  #openFolder(): void {
+    const folder = findFunctionsFolder(this.#options.config);
+    if (folder === null) return;
+    this.#folder = folder;
+    // Files that are written while they are read are noticed.
+    if (this.#followsFiles) this.#stopWatching = this.#watch(folder);
+    this.#sources = readFunctions(folder);
+    this.#check();
   }
 
   /** A thread that is never idle would otherwise keep keys that are no longer, or not yet, valid. */
@@ -163,11 +185,11 @@ export class Functions {
     );
   }
 
-  #watch(): () => void {
+  #watch(folder: string): () => void {
     let timer: NodeJS.Timeout | null = null;
     const { log } = this.#options;
     try {
-      const watcher = watch(this.#folder, { recursive: true, persistent: false }, () => {
+      const watcher = watch(folder, { recursive: true, persistent: false }, () => {
         clearTimeout(timer ?? undefined);
         timer = setTimeout(() => this.reload(), SETTLE_MS).unref();
       });

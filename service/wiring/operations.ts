@@ -47,7 +47,7 @@ type ServiceOperationsOptions = MetricsDependencies & {
   readonly slowStatements: SlowStatements;
   /** Null if e-mails are not kept. */
   readonly emails: RecentEmails | null;
-  /** Null if the project has no functions. */
+  /** Null if functions are switched off. */
   readonly functions: Functions | null;
   readonly opened: AsyncDisposableStack;
 };

@@ -107,7 +107,7 @@ type RequestHandlerDependencies = {
   readonly health: HealthState;
   /** Null if the database has no tables for files. */
   readonly fileStore: FileStore | null;
-  /** Null if the project has no functions. */
+  /** Null if functions are switched off. */
   readonly functions: Functions | null;
   /** Null if requests are not limited. */
   readonly limit: RequestLimit | null;
@@ -414,7 +414,7 @@ function makeEntry(
     log,
     beforeExpress: { takes: (path: string) => !isForExpress(path), answer },
     app: makeExpressApp({ config, answer }),
-    answersPreflights: (path) => functions !== null && isFunctionPath(path),
+    answersPreflights: (path) => isFunctionPath(path) && (functions?.hasFolder() ?? false),
     counter: makeRequestCounter(routeOf, requests),
   });
   return tracing

@@ -162,7 +162,7 @@ async function openWork(
   const environment = makeFunctionEnvironment(core, state);
   const functions = openFunctions({ config, environment, socketMemory, log });
   opened.defer(() => functions?.close());
-  const functionsUrl = () => (functions && state.siteUrl ? state.siteUrl + FUNCTIONS_PREFIX : null);
+  const functionsUrl = () => (functions?.hasFolder() && state.siteUrl ? state.siteUrl + FUNCTIONS_PREFIX : null);
   const supabaseJobs = await startSupabaseJobs({ ...core, url: postgres.directUrl, functionsUrl });
   opened.defer(() => supabaseJobs.close(0));
   const files = await openFiles(config, asOwner, log);

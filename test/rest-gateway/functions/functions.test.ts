@@ -1,7 +1,10 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { createClient, FunctionsHttpError, FunctionsRelayError, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import { beforeAll, describe, expect, test } from "vitest";
-import { useFixture } from "../../fixture.ts";
+import { openFunctions } from "../../../rest-gateway/functions/functions.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
@@ -276,5 +279,50 @@ describe("a function", () => {
     await until(async () => (await (await call("fresh")).text()) === "one");
     await project.write("fresh/index.ts", "Deno.serve(() => new Response('two'));");
     await until(async () => (await (await call("fresh")).text()) === "two");
+  });
+});
+
+describe("the first function of a project, whose folder is made while the service runs,", () => {
+  const root = useFolder("first-function-");
+  const folder = join(root, "functions");
+  const late = useService({ settings: { FUNCTIONS_DIR: folder } });
+  const source = "Deno.serve(({ method }) => new Response(method === 'OPTIONS' ? 'preflight' : 'first'));";
+  const call = (init: RequestInit = {}) =>
+    fetch(`${late.url}/functions/v1/first`, {
+      ...init,
+      headers: { Authorization: `Bearer ${anonKey}`, ...(init.headers as Record<string, string>) },
+    });
+  const preflight = async () => {
+    const headers = { Origin: "https://app.example", "Access-Control-Request-Method": "POST" };
+    return (await call({ method: "OPTIONS", headers })).text();
+  };
+
+  test("is found by a request, and is followed like others", async () => {
+    const missing = await call();
+    expect([missing.status, await missing.json()]).toEqual([404, expect.objectContaining({ code: "NOT_FOUND" })]);
+    expect(await preflight()).toBe("");
+    await mkdir(join(folder, "first"), { recursive: true });
+    await writeFile(join(folder, "first/index.ts"), source);
+    await until(async () => (await (await call()).text()) === "first");
+    expect(await preflight()).toBe("preflight");
+    await writeFile(join(folder, "first/index.ts"), "Deno.serve(() => new Response('second'));");
+    await until(async () => (await (await call()).text()) === "second");
+  });
+
+  test("is found by a reload in production", async () => {
+    const functionsDir = join(root, "production");
+    const config = { functions: null, functionsDir, nodeEnv: "production" } as const;
+    const limits = { functionsMemory: 64, functionsTotalMemory: 64, functionsTimeout: 10, functionsCpu: 1 };
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const functions = openFunctions({ config: { ...config, ...limits }, environment: () => ({}), log })!;
+    try {
+      await mkdir(join(functionsDir, "first"), { recursive: true });
+      await writeFile(join(functionsDir, "first/index.ts"), source);
+      expect([functions.hasFolder(), functions.find("first")]).toEqual([false, null]);
+      functions.reload();
+      expect(functions.find("first")).toMatchObject({ name: "first" });
+    } finally {
+      await functions.close();
+    }
   });
 });
