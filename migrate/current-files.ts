@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { lstat, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { displayPath, listFiles, type MigrationHistory } from "./committed-migrations.ts";
 import type { MigrationSource, SourceLine } from "./migration-error.ts";
@@ -40,12 +40,19 @@ export async function currentFiles(history: MigrationHistory): Promise<CurrentFi
   }
   const ordered = [...numbers].sort(([one], [other]) => one - other).map(([, name]) => name);
   const files = await Promise.all(ordered.map((name) => readCurrentFile(history, name)));
-  return files.filter(({ sql }) => splitStatements(sql).length > 0);
+  return files.filter((file) => file !== null).filter(({ sql }) => splitStatements(sql).length > 0);
 }
 
-async function readCurrentFile(history: MigrationHistory, name: string): Promise<CurrentFile> {
+/** Returns null if the file was deleted after the folder was listed. */
+async function readCurrentFile(history: MigrationHistory, name: string): Promise<CurrentFile | null> {
   const file = join(history.folder, "current", name);
-  const lines = await expandIncludes(history, file, []);
+  const lines = await expandIncludes(history, file, []).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    const entry = await lstat(file).catch(() => null);
+    if (entry?.isSymbolicLink()) throw new Error(`${displayPath(file)} is a link to a file that does not exist.`);
+    return null;
+  });
+  if (lines === null) return null;
   const sql = lines.map(({ text }) => text).join("\n");
   const transaction = !runsWithoutTransaction(sql);
   if (!transaction && splitStatements(sql).length > 1) {

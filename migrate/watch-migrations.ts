@@ -81,7 +81,7 @@ class WatchedFiles {
       try {
         await this.#applyIfChanged();
       } catch (error) {
-        await rm(file);
+        await rm(file, { force: true });
         const isOwn = error instanceof MigrationError && error.place.file === displayPath(file);
         throw isOwn ? new SqlScriptError(error.cause as Error, error.place) : error;
       }

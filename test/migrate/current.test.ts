@@ -1,6 +1,7 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { currentFiles } from "../../migrate/current-files.ts";
 import { type MigrateCommand, runMigrations } from "../../migrate/migrate.ts";
 import { watchMigrations } from "../../migrate/watch-migrations.ts";
 import { until } from "../until.ts";
@@ -28,6 +29,39 @@ describe("the files of current/", () => {
     await until(() => lines.some((line) => line.includes("0020-index.sql:1:1")));
     await watched.stop();
     expect(await own.rows("select to_regclass('public.notes') is not null as there")).toEqual([{ there: true }]);
+  });
+
+  test("are left out if they are deleted while they are read", async () => {
+    await using own = await ownHistories([]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    const project = own.history("project");
+    const deleted = join(project.folder, "current/0020-deleted.sql");
+    let isReading = true;
+    const reading = (async () => {
+      for (let reads = 0; reads < 500; reads++) {
+        const names = (await currentFiles(project)).map(({ name }) => name);
+        expect(names[0]).toBe("0010-notes.sql");
+      }
+    })().finally(() => (isReading = false));
+    while (isReading) {
+      await writeFile(deleted, "select 1;");
+      await rm(deleted);
+    }
+    await reading;
+  });
+
+  test("are refused with a link to nothing among them, until it is removed", async () => {
+    await using own = await ownHistories([]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    const link = join(own.history("project").folder, "current/0020-moved.sql");
+    await symlink("nowhere.sql", link);
+    const lines: string[] = [];
+    const watched = watchMigrations(own.settings, (line) => lines.push(line));
+    await watched.begun;
+    expect(lines).toEqual([expect.stringContaining("0020-moved.sql is a link to a file that does not exist.")]);
+    await rm(link);
+    await until(() => lines.some((line) => line.includes("0010-notes.sql: applied in")));
+    await watched.stop();
   });
 
   test("that have not changed are not applied again, so that their rows are kept", async () => {
