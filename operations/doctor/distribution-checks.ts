@@ -15,11 +15,16 @@ export function distributionFindings(facts: DoctorFacts): DoctorFinding[] {
 function keyFindings({ schema, name, primaryKey }: CatalogTable, column: string): DoctorFinding[] {
   if (primaryKey.includes(column)) return [];
   const table = quotedName(schema, name);
+  const isMissing = primaryKey.length === 0;
+  const columns = [column, ...primaryKey].map((each) => quotedName(each));
+  const problem = isMissing
+    ? `${table} has no primary key: no request can address one of its rows by key.`
+    : `The primary key of ${table} does not contain its distribution column ${quotedName(column)}: a row by key is looked for in all shards.`;
   return [
     {
       kind: "slow",
-      problem: `The primary key of ${table} does not contain its distribution column ${quotedName(column)}: a row by key is looked for in all shards.`,
-      fix: `alter table ${table} add primary key (${[column, ...primaryKey].map((each) => quotedName(each)).join(", ")});  -- with the columns that identify a row of one value`,
+      problem,
+      fix: `alter table ${table} add primary key (${[...columns, ...(isMissing ? ["…"] : [])].join(", ")});  -- with the columns that identify a row of one value`,
     },
   ];
 }

@@ -15,6 +15,7 @@ const database = useDatabase({
     create table orders (tenant int, id int, open boolean, primary key (tenant, id));
     create table notes (id int primary key, tenant int);
     create table lines (tenant int, id int, primary key (tenant, id));
+    create table events (tenant int, name text);
     create table products (id int primary key);
     alter table orders enable row level security;
     create policy own on orders to authenticated using (tenant = ${CLAIM});
@@ -24,7 +25,7 @@ const database = useDatabase({
     create policy open on lines using (true);
     create policy own on lines as restrictive using (${CLAIM} = tenant);
     create policy own on products using (id = ${CLAIM});
-    ${["orders", "notes", "lines"].map((table) => distribute(table, "tenant")).join(" ")}
+    ${["orders", "notes", "lines", "events"].map((table) => distribute(table, "tenant")).join(" ")}
     ${makeReference("products")}
     set allow_system_table_mods = on;
     create function pg_catalog.run_command_on_workers(command text, parallel boolean default true)
@@ -48,6 +49,7 @@ test("tables, policies and workers that make requests fail, or lead them to all 
   expect(distributionFindings(facts).map(({ kind, problem }) => `${kind}: ${problem}`)).toEqual([
     'danger: Requests of "anon", "authenticated" fail on the worker first:5432 of Citus, where the role may not log in.',
     "danger: The worker second:5432 of Citus does not answer.",
+    'slow: "public"."events" has no primary key: no request can address one of its rows by key.',
     'slow: The primary key of "public"."notes" does not contain its distribution column "tenant": a row by key is looked for in all shards.',
     'slow: The policy "open" on "public"."orders" does not compare the distribution column "tenant": requests without a filter on it are sent to all shards.',
   ]);
