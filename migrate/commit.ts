@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type pg from "pg";
 import { withClient } from "#postgres/client";
@@ -23,6 +23,7 @@ import {
   withKeptRows,
 } from "./kept-rows.ts";
 import { forgetProgress } from "./migration-progress.ts";
+import { appliedMigrations } from "./migration-state.ts";
 import { type RehearsedStatement, rehearseCurrent } from "./rehearse.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 import { splitStatements } from "./split-statements.ts";
@@ -43,6 +44,7 @@ export type CommitOptions = {
 /**
  * Turns the files in `current/` into the next migration of the history, or into several if some run without a transaction,
  * each of which is its own migration. If they cannot be applied to an empty database and to this one, everything is reverted.
+ * A commit that was interrupted is finished: what it has written is neither written nor applied again.
  */
 export async function commitCurrent(
   history: MigrationHistory,
@@ -54,11 +56,18 @@ export async function commitCurrent(
     throw new Error("The message is one line of at most 200 characters.");
   const files = await currentFiles(history);
   if (files.length === 0) throw new Error(`${displayPath(join(history.folder, "current"))} has nothing to commit.`);
-  reportStatements?.(await rehearseCurrent(settings));
-  const written = await writeMigrations(history, message, files);
+  const committed = await committedMigrations(history);
+  const applied = await readAppliedHashes(history, settings.url);
+  const groups = groupIntoMigrations(files);
+  const found = findWritten(committed, groups, applied);
+  for (const { file } of found) report(`${displayPath(file)}: an interrupted commit has written it, and is finished.`);
+  if (found.length === 0) reportStatements?.(await rehearseCurrent(settings));
+  const written = [...found, ...(await writeMigrations(history, message, groups.slice(found.length), committed))];
+  const isPending = ({ hash }: WrittenMigration) => !applied.has(hash);
   const changed = written.map(({ file }) => displayPath(file));
   try {
-    const dropped = await withClient(settings.url, (client) => findDroppedTables(client, files));
+    const pendingFiles = groups.filter((_, index) => isPending(written[index]!)).flat();
+    const dropped = await withClient(settings.url, (client) => findDroppedTables(client, pendingFiles));
     let lost: LostTable[] = [];
     const schemas = await makeSchemaTexts(settings, settings.histories, schemaScopeOf(history.name), async (client) => {
       lost = await findLostTables(client, dropped);
@@ -71,13 +80,37 @@ export async function commitCurrent(
     );
     changed.push(...(await writeSchemaFiles(schemas)));
   } catch (error) {
-    await removeMigrations(history, written, settings.url);
+    await removeMigrations(history, written.filter(isPending), settings.url);
     throw error;
   }
   // Done last, so that the SQL is always in at least one of the two folders.
   await clearCurrentRecord(history, settings.url);
-  for (const { file } of files) await rm(file);
+  for (const { file } of files) await rm(file, { force: true });
   return changed;
+}
+
+/** The hashes of the migrations of the history that the database has applied. */
+async function readAppliedHashes({ name }: MigrationHistory, url: string): Promise<ReadonlySet<string>> {
+  const applied = await withClient(url, appliedMigrations);
+  return new Set(applied.filter(({ history }) => history === name).map(({ hash }) => hash));
+}
+
+/** Returns the last migrations of the history that an interrupted commit has written for all groups, or for the first ones. */
+function findWritten(
+  committed: readonly CommittedMigration[],
+  groups: readonly (readonly CurrentFile[])[],
+  applied: ReadonlySet<string>,
+): readonly CommittedMigration[] {
+  for (let count = Math.min(groups.length, committed.length); count > 0; count--) {
+    const last = committed.slice(-count);
+    const isWritten = last.every(({ body, hash }, index) => {
+      if (body.trim() === bodyOf(groups[index]!).trim()) return true;
+      // The commit was interrupted while it emptied current/, and the last files of its first group are left.
+      return index === 0 && applied.has(hash) && body.trim().endsWith(`\n${joinFiles(groups[index]!).trim()}`);
+    });
+    if (isWritten) return last;
+  }
+  return [];
 }
 
 function refuseLoss(losses: readonly string[]): string {
@@ -109,19 +142,22 @@ export async function uncommitLast(history: MigrationHistory, settings: MigrateS
 async function writeMigrations(
   history: MigrationHistory,
   message: string,
-  files: readonly CurrentFile[],
+  groups: readonly (readonly CurrentFile[])[],
+  committed: readonly CommittedMigration[],
 ): Promise<WrittenMigration[]> {
-  const committed = await committedMigrations(history);
   const folder = join(history.folder, "committed");
   await mkdir(folder, { recursive: true });
   let previous = committed.at(-1)?.hash ?? null;
   let number = Number.parseInt(committed.at(-1)?.name ?? "0", 10);
   const written: WrittenMigration[] = [];
-  for (const group of groupIntoMigrations(files)) {
+  for (const group of groups) {
     const { hash, text } = writeMigration({ previous, message, body: bodyOf(group) });
     const name = `${String(++number).padStart(6, "0")}-${slugOf(message)}.sql`;
     const file = join(folder, name);
-    await writeFile(file, text);
+    const draft = join(folder, `.${name}`);
+    await writeFile(draft, text);
+    // A committed file is complete or absent, also if the process is killed.
+    await rename(draft, file);
     written.push({ file, name, hash });
     previous = hash;
   }
@@ -133,7 +169,10 @@ function bodyOf(files: readonly CurrentFile[]): string {
   // graphile-migrate expects the marker in the first line.
   if (!first!.transaction)
     return `${NO_TRANSACTION}\n${splitMark(first!)}${first!.sql.slice(NO_TRANSACTION.length).trim()}`;
-  if (files.length === 1) return first!.sql;
+  return files.length === 1 ? first!.sql : joinFiles(files);
+}
+
+function joinFiles(files: readonly CurrentFile[]): string {
   return files.map((file) => `${splitMark(file)}${file.sql}${endsInStatement(file.sql) ? "\n;" : ""}\n`).join("\n");
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { currentFiles } from "../../migrate/current-files.ts";
@@ -401,5 +401,81 @@ describe("commit", () => {
     await using own = await ownHistories([]);
     await own.write("project", "0010-later.sql", "-- Later.\n");
     expect(await messageOf(commit, own)).toContain("project/current has nothing to commit");
+  });
+});
+
+describe("a commit that was interrupted is finished by the next one", () => {
+  const TAGS = "drop table if exists public.tags;\ncreate table public.tags (tag text);\n";
+  /** Commits again, and returns what was reported and which files there are. */
+  const commitAgain = async (own: OwnHistories) => {
+    const lines: string[] = [];
+    await runMigrations({ ...commit, report: (line) => lines.push(line) }, own.settings);
+    const current = await readdir(join(own.history("project").folder, "current"));
+    const recorded = await own.rows("select filename from graphile_migrate.histories where history = 'project'");
+    return { lines, committed: await own.committed("project"), current, recorded: recorded.length };
+  };
+  const finishing = (name: string) => expect.stringMatching(`${name}: an interrupted commit has written it`);
+
+  test("that had applied the migration", async () => {
+    await using own = await ownHistories([]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations(commit, own.settings);
+    await own.rows("insert into public.notes values (1, 'new')");
+    await own.write("project", "0010-notes.sql", NOTES);
+    const lines = [finishing("000001-add-notes.sql")];
+    const committed = ["000001-add-notes.sql"];
+    expect(await commitAgain(own)).toEqual({ lines, committed, current: [], recorded: 1 });
+    expect(await own.rows("select * from public.notes")).toEqual([{ id: 1, text: "new" }]);
+  });
+
+  test("that had deleted the first files", async () => {
+    await using own = await ownHistories([]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await own.write("project", "0020-tags.sql", TAGS);
+    await runMigrations(commit, own.settings);
+    await own.write("project", "0020-tags.sql", TAGS);
+    const lines = [finishing("000001-add-notes.sql")];
+    const committed = ["000001-add-notes.sql"];
+    expect(await commitAgain(own)).toEqual({ lines, committed, current: [], recorded: 1 });
+    // The same SQL in another file is another migration.
+    await own.write("project", "0030-tags.sql", TAGS);
+    expect((await commitAgain(own)).committed).toEqual(["000001-add-notes.sql", "000002-add-notes.sql"]);
+  });
+
+  test("that had written the files only, or the first of them", async () => {
+    await using own = await ownHistories([]);
+    await own.add("project", "notes first", NOTES);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await own.write("project", "0020-index.sql", INDEX);
+    const lines = [finishing("000001-notes-first.sql")];
+    const committed = ["000001-notes-first.sql", "000002-add-notes.sql"];
+    expect(await commitAgain(own)).toEqual({ lines, committed, current: [], recorded: 2 });
+    expect(await own.rows("select pg_catalog.to_regclass('public.notes_text')::text as index")).toEqual([
+      { index: "notes_text" },
+    ]);
+  });
+
+  test("of which the database has the record, and the file is gone", async () => {
+    await using own = await ownHistories([]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations(commit, own.settings);
+    await own.rows("insert into public.notes values (1, 'new')");
+    await rm(join(own.history("project").folder, "committed/000001-add-notes.sql"));
+    await own.write("project", "0010-notes.sql", NOTES);
+    const committed = ["000001-add-notes.sql"];
+    expect(await commitAgain(own)).toEqual({ lines: [], committed, current: [], recorded: 1 });
+    expect(await own.rows("select * from public.notes")).toEqual([{ id: 1, text: "new" }]);
+  });
+
+  test("or takes back its files, if the migration is refused", async () => {
+    await using own = await ownHistories([]);
+    await runMigrations({ name: "current" }, own.settings);
+    await own.rows("create table public.notes (id int); insert into public.notes values (1)");
+    const drop = "drop table if exists public.notes;\n";
+    await own.add("project", "drop notes", drop);
+    await own.write("project", "0010-notes.sql", drop);
+    expect(await messageOf(commit, own)).toContain("it is not created again");
+    expect(await own.committed("project")).toEqual([]);
+    expect(await own.rows("select * from public.notes")).toEqual([{ id: 1 }]);
   });
 });

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { allTables } from "../../../cluster/archive/content/content-tables.ts";
@@ -10,6 +10,7 @@ import { copyDatabase } from "../../copy-database.ts";
 import { type TestDatabase, urlOf, useDatabase } from "../../database.ts";
 import { useFolder } from "../../fixture.ts";
 import { killAtEachStep } from "../../killed-commands.ts";
+import { runCommand } from "./run-command.ts";
 
 const settings = { BASE_SCHEMA: "platform" };
 const rootUrl = urlOf("postgres", "postgres");
@@ -81,6 +82,50 @@ describe("a command that is killed at any step leaves nothing that the next one 
     expect(steps).toBeGreaterThan(4);
     expect(await databasesOf(database)).toEqual([]);
     expect(await query(database.ownerUrl, "select * from public.notes")).toEqual(before);
+  });
+
+  describe("migrate commit", () => {
+    const migrated = useDatabase({ template: "platform" });
+    const folder = useFolder("killed-commit-");
+    const sql = "drop table if exists public.tags;\ncreate table public.tags (tag text);\n";
+    const filesIn = (name: string) => readdir(join(folder, name)).catch(() => []);
+    const begin = async () => {
+      await rm(join(folder, "committed"), { recursive: true, force: true });
+      await query(migrated.ownerUrl, "delete from graphile_migrate.histories where history = 'project'");
+      await mkdir(join(folder, "current"), { recursive: true });
+      await writeFile(join(folder, "current/0010-tags.sql"), sql);
+    };
+    beforeAll(begin);
+
+    test("is finished by the next one, which writes nothing twice", async () => {
+      const project = { ...settings, MIGRATIONS_DIR: folder };
+      const words = ["commit", "add tags"];
+      // The databases of the rehearsal and of schema.sql; the file is written between them, and the record is deleted last.
+      const isStep = /^create database|^delete from graphile_migrate\.current/i;
+      const commit = { database: migrated, command: "migrate", words, settings: project, isStep };
+      const expectCommitted = async () => {
+        const recorded = await query(
+          migrated.ownerUrl,
+          "select filename from graphile_migrate.histories where history = 'project'",
+        );
+        const files = [await filesIn("committed"), await filesIn("current")];
+        expect([...files, recorded]).toEqual([["000001-add-tags.sql"], [], [{ filename: "000001.sql" }]]);
+      };
+      const interrupted: string[][] = [];
+      const steps = await killAtEachStep(commit, async () => {
+        interrupted.push(await filesIn("committed"));
+        const urls = {
+          SHADOW_DATABASE_URL: urlOf("postgres", `${migrated.name}_shadow`),
+          ROOT_DATABASE_URL: rootUrl,
+        };
+        const { code, stderr } = await runCommand("migrate", words, migrated, { ...project, ...urls });
+        expect([code, stderr]).toEqual([0, ""]);
+        await expectCommitted();
+        await begin();
+      });
+      expect([steps, interrupted]).toEqual([3, [[], ["000001-add-tags.sql"], ["000001-add-tags.sql"]]]);
+      await expectCommitted();
+    });
   });
 
   describe("restore", () => {
