@@ -31,7 +31,7 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     run: () => import("./policies.ts"),
   },
   why: {
-    about: "explains which rows a caller sees, and which policies hide the others",
+    about: "explains which rows a caller sees or may write, and which policies refuse the others",
     run: () => import("./why.ts"),
   },
   doctor: {

@@ -5,19 +5,24 @@ import {
   type ExplainableRequest,
   explainRead,
   explainRefusal,
+  explainWrite,
   parseReadAddress,
   type ReadExplanation,
+  type RequestedWrite,
   readPoliciesOf,
-} from "#operations/explain-read";
+  WRITE_COMMANDS,
+} from "#operations";
 import { taskCountOf } from "#operations/inspect";
 import { quotedName, withClient } from "#postgres/client";
 import { type FilterCondition, parseFilter } from "#realtime";
 import { commandLine } from "#runtime";
+import { isExactJsonObject, parseJsonExactly } from "#runtime/json";
 import { runCommand, UsageError } from "./command/command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command/command-context.ts";
 import { readUserCaller } from "./command/user-caller.ts";
 import { explainLive } from "./explain-live.ts";
 import type { ComparedPart, ExplainedQuery } from "./explain-query.ts";
+import { printExplainedWrite } from "./print-explained-write.ts";
 
 const REALTIME_PREFIX = "/realtime/v1";
 
@@ -89,17 +94,20 @@ async function printPublication(owner: pg.ClientBase, { schema, name }: CatalogT
 }
 
 await runCommand({
-  usage: `${commandLine("why", "[--user EMAIL | --role R] [--sub ID | --claims JSON] REQUEST")}
+  usage: `${commandLine("why", "[--user EMAIL | --role R] [--sub ID | --claims JSON] [--insert | --update | --delete] [--body JSON] REQUEST")}
   Explains which rows of a request a caller sees, which policies hide the others, the execution plan, and whether
-  it can be live. Changes nothing. ${commandLine("policies")} tries writes.
+  it can be live; or which privileges and policies refuse a write. Changes nothing.
   REQUEST is a path below /rest/v1 (which may be omitted), /api, /users, or /realtime/v1 for a subscription to changes;
   or a GraphQL query, of which the statement is explained.
   --user   a user, by e-mail address or user name, with the role and the claims of the account
+  --insert, --update, --delete   explains this write, of a row or of the rows of the request
+  --body   a JSON object of the written columns
 
 Examples:
   ${commandLine("why", "things")}
   ${commandLine("why", "--user ada@example.org things")}
   ${commandLine("why", '--role authenticated --sub 7 "/rest/v1/things?done=is.false"')}
+  ${commandLine("why", '--user ada@example.org --update --body \'{"done": true}\' "things?id=eq.7"')}
   ${commandLine("why", '"/api/v1/things?done=false"')}
   ${commandLine("why", '"/realtime/v1?schema=public&table=things&filter=done=is.false"')}
   ${commandLine("why", "'{ things(first: 5) { edges { node { id } } } }'")}`,
@@ -108,6 +116,10 @@ Examples:
     role: { type: "string" },
     sub: { type: "string" },
     claims: { type: "string" },
+    insert: { type: "boolean" },
+    update: { type: "boolean" },
+    delete: { type: "boolean" },
+    body: { type: "string" },
   },
   async run(baseConfig, [address, ...others], options) {
     if (address === undefined || others.length > 0) throw new UsageError("Specify one request, in quotes.");
@@ -115,6 +127,9 @@ Examples:
     if (user !== undefined && [options.role, options.sub, options.claims].some((option) => option !== undefined))
       throw new UsageError("--user has a role and claims: it cannot be combined with --role, --sub or --claims.");
     const addressed = GRAPHQL_QUERY.test(address) ? null : parseAddress(address);
+    const write = parseWriteOptions(options);
+    if (write && (!addressed || addressed.interfaceName === "realtime"))
+      throw new UsageError("A write is explained for a path below /rest/v1, /api or /users.");
     await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
       const { requestUrl, directUrl } = postgres;
       const { role, claims } =
@@ -134,6 +149,10 @@ Examples:
           return;
         }
         const requested = addressed.rows({ catalog, config, role });
+        if (write) {
+          console.log(printExplainedWrite(await explainWrite(requested, write, dependencies), write.command, role));
+          return;
+        }
         if (interfaceName === "realtime") await printPublication(owner, requested.table);
         printExplainedRead(await explainRead(requested, dependencies), role);
         if (interfaceName !== "realtime")
@@ -151,6 +170,27 @@ Examples:
     });
   },
 });
+
+/** The write of `--insert`, `--update` or `--delete` with the columns of `--body`; null for a read. */
+function parseWriteOptions({ body, ...options }: Readonly<Record<string, unknown>>): RequestedWrite | null {
+  const [command, ...others] = WRITE_COMMANDS.filter((each) => options[each] === true);
+  if (others.length > 0) throw new UsageError("Specify one of --insert, --update and --delete.");
+  if (body !== undefined && (command === undefined || command === "delete"))
+    throw new UsageError("--body is for --insert and --update.");
+  if (command === undefined) return null;
+  return { command, values: body === undefined ? null : parseBody(String(body)) };
+}
+
+function parseBody(text: string): RequestedWrite["values"] {
+  let values: unknown = null;
+  try {
+    values = parseJsonExactly(text);
+  } catch {
+    // The error is the same as for JSON that is not an object.
+  }
+  if (isExactJsonObject(values)) return values;
+  throw new UsageError(`--body must be a JSON object with the written columns, such as '{"done": true}'.`);
+}
 
 /** An address that `parseReadAddress` reads, or `/realtime/v1?table=things&filter=id=eq.7`. */
 export function parseAddress(address: string): ExplainableRequest {

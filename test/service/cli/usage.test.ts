@@ -84,6 +84,7 @@ describe("a usage error", () => {
     [["provider"], "Specify an action: add, list, remove, enable, disable."],
     [["webhooks", "send"], 'npm run webhooks has no action "send".'],
     [["webhooks", "replai"], 'npm run webhooks has no action "replai"; did you mean replay?'],
+    [["why"], "Specify one request, in quotes."],
     [["migrate", "--fail"], "Unknown option --fail."],
   ])("of %j prints a short usage, and the error as the last line", async ([name, ...words], error) => {
     const { code, stderr } = await runWithoutDatabase(name!, words, { DATA_DIR: join(folder, "none") });

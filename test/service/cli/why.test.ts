@@ -34,6 +34,16 @@ const SCHEMA = `
   alter table public.notes_of enable row level security;
   create policy of_visible_notes on public.notes_of for select using (exists (select from public.notes where notes.id = note_id));
   grant select on public.notes_of to authenticated;
+  create policy add_own on public.budgets for insert with check (org = (auth.jwt() ->> 'org')::numeric);
+  grant insert on public.budgets to authenticated;
+  create table public.drafts (id int primary key, owner text not null default (auth.jwt() ->> 'sub'), state text not null);
+  insert into public.drafts values (1, '7', 'open'), (2, '8', 'open');
+  alter table public.drafts enable row level security;
+  create policy own on public.drafts to authenticated using (owner = (auth.jwt() ->> 'sub'))
+    with check (owner = (auth.jwt() ->> 'sub') and state <> 'closed');
+  grant select, insert, update (state), delete on public.drafts to authenticated;
+  create table public.lines (text text);
+  grant select, insert, delete on public.lines to anon;
 `;
 
 const database = useDatabase({ sql: SCHEMA });
@@ -179,6 +189,88 @@ describe("npm run why", () => {
     expect(await live("whole?select=id")).toBe(
       "Not live: the table public.whole is not in the publication of row changes.",
     );
+  });
+
+  describe("of a write", () => {
+    test("says which policy refuses a new row, whose other columns have their defaults", async () => {
+      const insert = async (body: object) =>
+        (await why(...as7, "--insert", "--body", JSON.stringify(body), "drafts")).stdout;
+      const refused = await insert({ id: 3, state: "closed" });
+      expect(refused).toMatch(/^Policies do not let authenticated insert this row\.\n/);
+      expect(refused).toContain("with check ((owner = (auth.jwt() ->> 'sub'::text)) AND (state <> 'closed'::text))");
+      expect(refused).toContain("refused the new row\n  insert, of the row as written: own no\n");
+      const allowed = await insert({ id: 3, state: "open" });
+      expect(allowed).toMatch(/^Privileges and policies let authenticated insert this\.\nIf it was refused, a trigger/);
+      expect(allowed).not.toContain("refused the new row");
+    });
+
+    test("keeps all digits of numbers", async () => {
+      const claims = ["--role", "authenticated", "--claims", '{"org": 9007199254740993}'];
+      const insert = async (org: string) =>
+        (await why(...claims, "--insert", "--body", `{"org": ${org}}`, "budgets")).stdout;
+      expect(await insert("9007199254740993")).toMatch(/^Privileges and policies let authenticated insert this\./);
+      expect(await insert("9007199254740992")).toMatch(/^Policies do not let authenticated insert this row\./);
+    });
+
+    test("tries each row of the request, and changes none", async () => {
+      const { stdout } = await why(...as7, "--update", "--body", '{"state": "done"}', "/rest/v1/drafts");
+      expect(stdout).toMatch(/^Policies do not let authenticated update 1 of 2 rows\.\n/);
+      const checks = [
+        "  select, of the row as it is: own no",
+        "  update, of the row as it is: own no",
+        "  update, of the row as written: own no",
+        "  select, of the row as written: own no",
+      ];
+      expect(stdout).toContain(`refused id=2\n${checks.join("\n")}\n`);
+      expect(stdout).not.toContain("refused id=1");
+      expect((await why(...as7, "--delete", "/api/v1/drafts/1")).stdout).toMatch(/let authenticated delete this\./);
+      expect((await why(...as7, "--delete", "drafts?id=eq.3")).stdout).toMatch(/^The request addresses no row\.\n/);
+      const { rows } = await withClient(database.ownerUrl, (client) =>
+        client.query("select id, state from public.drafts order by id"),
+      );
+      expect(rows).toEqual([
+        { id: 1, state: "open" },
+        { id: 2, state: "open" },
+      ]);
+    });
+
+    test("prints missing grants, also those of single columns", async () => {
+      const owner = (await why(...as7, "--update", "--body", '{"owner": "7"}', "drafts?id=eq.1")).stdout;
+      expect(owner.split("\n").slice(0, 4)).toEqual([
+        "authenticated lacks a privilege to update here.",
+        'Missing: grant update ("owner") on "public"."drafts" to "authenticated";',
+        "",
+        "policy own",
+      ]);
+      expect((await why("--insert", "closed")).stdout).toBe(
+        'anon lacks a privilege to insert here.\nMissing: grant insert on "public"."closed" to "anon";\n' +
+          "Row-level security is disabled: privileges alone decide.\n",
+      );
+    });
+
+    test("says why there is nothing to try, or nothing to decide", async () => {
+      expect((await why("--delete", "lines")).stdout).toMatch(
+        /^lines has no primary key, so its rows cannot be tried\.\n/,
+      );
+      expect((await why("--role", "service_role", "--insert", "budgets")).stdout).toContain(
+        "service_role bypasses row-level security.",
+      );
+      expect((await why("--insert", "loops")).stdout).toContain("No policy of loops applies to anon.");
+    });
+
+    test.each<[words: string[], error: string]>([
+      [["--insert", "--delete", "notes"], "Specify one of --insert, --update and --delete."],
+      [["--body", "{}", "notes"], "--body is for --insert and --update."],
+      [["--delete", "--body", "{}", "notes"], "--body is for --insert and --update."],
+      [["--insert", "--body", "[1]", "notes"], "--body must be a JSON object"],
+      [["--insert", "--body", "{", "notes"], "--body must be a JSON object"],
+      [["--insert", "{ notes { totalCount } }"], "A write is explained for a path below"],
+      [["--delete", "/realtime/v1?table=notes"], "A write is explained for a path below"],
+    ])("%j is a usage error", async (words, error) => {
+      const { code, stdout, stderr } = await why(...words);
+      expect([code, stdout]).toEqual([2, ""]);
+      expect(stderr.trimEnd().split("\n").at(-1)).toContain(error);
+    });
   });
 
   test("prints the missing grant for a table, for columns, behind a view and for a function", async () => {

@@ -1,0 +1,73 @@
+import { type Policy, policyCondition } from "#catalog";
+import type { RequestedWrite, WriteExplanation } from "#operations";
+
+type WrittenRow = WriteExplanation["rows"][number];
+
+/** Prints whether privileges and policies let the role write the rows, and which of them refuse it. */
+export function printExplainedWrite(
+  explanation: WriteExplanation,
+  command: RequestedWrite["command"],
+  role: string,
+): string {
+  const { table, missingGrants, policies, rows } = explanation;
+  const refused = rows.filter(({ checks }) => checks.some(({ passes }) => !passes));
+  return [
+    ...verdictsOf(explanation, refused.length, `${role} ${command}`),
+    ...(missingGrants.length > 0 ? [`${role} lacks a privilege to ${command} here.`] : []),
+    ...missingGrants.map((grant) => `Missing: ${grant}`),
+    ...rowSecurityOf(explanation, role),
+    ...policies.map(printPolicy),
+    ...refused.map((row) => printRefusedRow(row, table.primaryKey)),
+  ].join("\n");
+}
+
+function verdictsOf(
+  { table, missingGrants, rows, isPartial }: WriteExplanation,
+  refused: number,
+  roleAndCommand: string,
+): readonly string[] {
+  if (rows.length === 0) {
+    return [
+      table.primaryKey.length === 0
+        ? `${table.name} has no primary key, so its rows cannot be tried.`
+        : "The request addresses no row.",
+    ];
+  }
+  const partial = isPartial ? [`Only the first ${rows.length} rows were tried.`] : [];
+  if (refused > 0) {
+    const which = rows.length === 1 ? "this row" : `${refused} of ${rows.length} rows`;
+    return [`Policies do not let ${roleAndCommand} ${which}.`, ...partial];
+  }
+  if (missingGrants.length > 0) return partial;
+  return [
+    `Privileges and policies let ${roleAndCommand} this.`,
+    "If it was refused, a trigger, a constraint, or a policy of another table has refused it.",
+    ...partial,
+  ];
+}
+
+function rowSecurityOf({ table, bypassesPolicies, policies }: WriteExplanation, role: string): readonly string[] {
+  if (table.rowSecurity === "off") return ["Row-level security is disabled: privileges alone decide."];
+  if (bypassesPolicies) return [`${role} bypasses row-level security.`];
+  return policies.length === 0 ? [`No policy of ${table.name} applies to ${role}.`] : [];
+}
+
+function printPolicy(policy: Policy): string {
+  const { name, permissive, using, check } = policy;
+  const existing = using === null && check !== null ? [] : [policyCondition(policy)];
+  const written = check === null ? [] : [`with check ${check}`];
+  const conditions = [...existing, ...written].map((condition) => `\n  ${condition}`);
+  return `\npolicy ${name}${permissive ? "" : " (restrictive: must pass)"}${conditions.join("")}`;
+}
+
+function printRefusedRow({ key, checks }: WrittenRow, primaryKey: readonly string[]): string {
+  const name = key.map((value, index) => `${primaryKey[index]}=${value}`).join(", ");
+  const lines = checks.map(({ command, on, results }) => {
+    const answers = results.map(
+      ({ policy, passes }) => `${policy.name} ${passes === null ? "unknown" : passes ? "yes" : "no"}`,
+    );
+    const row = on === "new" ? "of the row as written" : "of the row as it is";
+    return `\n  ${command}, ${row}: ${answers.join(", ") || "no policy allows it"}`;
+  });
+  return `\nrefused ${name || "the new row"}${lines.join("")}`;
+}
