@@ -31,6 +31,9 @@ type TemplateAdministrationOptions = {
   readonly applicationUrl: () => string;
 };
 
+const MAX_SUBJECT = 500;
+const MAX_PART = 30_000;
+
 const SAVE = "select auth.save_email_template($1, $2, $3, $4, $5)";
 const DELETE = "select auth.delete_email_template($1, $2) as deleted";
 
@@ -41,10 +44,11 @@ export function makeTemplateAdministration({
   applicationUrl,
 }: TemplateAdministrationOptions): TemplateAdministration {
   const preview: TemplateAdministration["preview"] = (source) => {
+    const checked = checkSource(source);
     try {
-      return compileTemplate(source)(exampleValues(applicationUrl()));
+      return compileTemplate(checked)(exampleValues(applicationUrl()));
     } catch (error) {
-      throw new ApiError("invalid", "VALIDATION_ERROR", `The e-mail cannot be used: ${(error as Error).message}.`);
+      throw invalidTemplate(`The e-mail cannot be used: ${(error as Error).message}.`);
     }
   };
   return {
@@ -55,7 +59,8 @@ export function makeTemplateAdministration({
       return asOwner(async (client) => {
         const { file } = await templates.find(client, name);
         if (file !== null) throw isFromFile(file);
-        await client.query(SAVE, [name, source.subject, source.html, source.text, administrator]);
+        const { subject, html, text } = checkSource(source);
+        await client.query(SAVE, [name, subject, html, text, administrator]);
         return templates.find(client, name);
       });
     },
@@ -68,6 +73,23 @@ export function makeTemplateAdministration({
       await emailQueue.sendNow({ to, ...preview(source) });
     },
   };
+}
+
+/** Returns the template as it is saved: an empty part is a missing one. */
+function checkSource({ subject, html, text }: TemplateSource): TemplateSource {
+  const source = { subject: subject.trim(), html: html?.trim() ? html : null, text: text?.trim() ? text : null };
+  if (source.subject === "" || source.subject.length > MAX_SUBJECT)
+    throw invalidTemplate(`The subject has 1 to ${MAX_SUBJECT} characters.`);
+  if (source.html === null && source.text === null) throw invalidTemplate("The e-mail has neither HTML nor a text.");
+  for (const part of [source.html, source.text]) {
+    if ((part ?? "").length > MAX_PART)
+      throw invalidTemplate(`The HTML and the text have at most ${MAX_PART} characters each.`);
+  }
+  return source;
+}
+
+function invalidTemplate(message: string): ApiError {
+  return new ApiError("invalid", "VALIDATION_ERROR", message);
 }
 
 function isFromFile(file: string): ApiError {

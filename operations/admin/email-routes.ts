@@ -1,13 +1,11 @@
-import { isMailName, type MailName, type MailTemplate, TEMPLATE_VARIABLES, type TemplateSource } from "#accounts/mail";
+import { isMailName, type MailName, type MailTemplate, TEMPLATE_VARIABLES } from "#accounts/mail";
 import { jsonResponse } from "#http";
-import type { EmailPreview, EmailSource, EmailTemplate, EmailTemplateList } from "#operations/admin-types";
+import type { EmailPreview, EmailTemplate, EmailTemplateList } from "#operations/admin-types";
 import { OPTIONAL_TEXT, readFields, TEXT } from "#rest-gateway/sign-in";
-import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
+import { resourceNotFound } from "./admin-errors.ts";
 import { type AdminRoutes, type AdminServices, NO_CONTENT } from "./admin-request.ts";
 import { sendSample } from "./send-sample.ts";
 
-const MAX_SUBJECT = 500;
-const MAX_PART = 30_000;
 const SOURCE_FIELDS = { subject: TEXT, html: OPTIONAL_TEXT, text: OPTIONAL_TEXT };
 
 /** The e-mails that the service sends, which administrators may write in place of the default ones. */
@@ -24,7 +22,7 @@ export function emailRoutes({ accounts }: Pick<AdminServices, "accounts">): Admi
     },
     "POST /email-templates/{name}": async ({ request, userId, logEvent }) => {
       const name = readMailName(request.parameters.name);
-      const source = readSource(await readFields(request, SOURCE_FIELDS));
+      const source = await readFields(request, SOURCE_FIELDS);
       const templates = requireTemplates();
       templates.preview(source);
       await logEvent("studio.email_template_saved", { name });
@@ -39,16 +37,16 @@ export function emailRoutes({ accounts }: Pick<AdminServices, "accounts">): Admi
     },
     "POST /email-templates/{name}/preview": async ({ request }) => {
       readMailName(request.parameters.name);
-      const source = readSource(await readFields(request, SOURCE_FIELDS));
+      const source = await readFields(request, SOURCE_FIELDS);
       const { subject, html = null, text } = requireTemplates().preview(source);
       const preview: EmailPreview = { subject, html, text };
       return jsonResponse(200, preview);
     },
     "POST /email-templates/{name}/sample": async ({ request, logEvent }) => {
       const name = readMailName(request.parameters.name);
-      const { email, ...fields } = await readFields(request, { ...SOURCE_FIELDS, email: TEXT });
-      const source = readSource(fields);
+      const { email, ...source } = await readFields(request, { ...SOURCE_FIELDS, email: TEXT });
       const templates = requireTemplates();
+      templates.preview(source);
       await logEvent("studio.email_sample_sent", { name, email });
       await sendSample(email, (to) => templates.sendSample(source, to));
       return NO_CONTENT;
@@ -59,19 +57,6 @@ export function emailRoutes({ accounts }: Pick<AdminServices, "accounts">): Admi
 function readMailName(name = ""): MailName {
   if (!isMailName(name)) throw resourceNotFound("There is no e-mail of this name.");
   return name;
-}
-
-/** Reads a template. An empty part is a missing one. */
-function readSource({ subject, html, text }: EmailSource): TemplateSource {
-  const source = { subject: subject.trim(), html: html?.trim() ? html : null, text: text?.trim() ? text : null };
-  if (source.subject === "" || source.subject.length > MAX_SUBJECT)
-    throw invalidRequest(`The subject has 1 to ${MAX_SUBJECT} characters.`);
-  if (source.html === null && source.text === null) throw invalidRequest("The e-mail has neither HTML nor a text.");
-  for (const part of [source.html, source.text]) {
-    if ((part ?? "").length > MAX_PART)
-      throw invalidRequest(`The HTML and the text have at most ${MAX_PART} characters each.`);
-  }
-  return source;
 }
 
 function toEmailTemplate({ savedBy, savedAt, ...template }: MailTemplate): EmailTemplate {

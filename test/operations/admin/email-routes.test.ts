@@ -124,8 +124,8 @@ test.each([
   ["no subject", { subject: "  ", text: "t" }, /The subject has 1 to 500 characters/],
   ["a text that is too long", { subject: "s", text: "x".repeat(30_001) }, /at most 30000 characters/],
 ])("%s is refused with a message, and nothing is saved", async (_, source, message) => {
-  for (const path of [RECOVERY, `${RECOVERY}/preview`]) {
-    const { status, body } = await send("POST", path, source);
+  for (const path of [RECOVERY, `${RECOVERY}/preview`, `${RECOVERY}/sample`]) {
+    const { status, body } = await send("POST", path, path.endsWith("/sample") ? { ...source, email: EMAIL } : source);
     expect(status).toBe(400);
     expect(body.error.message).toMatch(message);
   }
