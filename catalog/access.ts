@@ -2,7 +2,6 @@ import { memoize } from "#runtime";
 import type { Grants, Privilege, RoutinePrivilege, SchemaPrivilege, TablePrivilege } from "./privileges.ts";
 import type { CatalogRole, CatalogRoles } from "./roles.ts";
 import type { Routine } from "./routines.ts";
-import type { CatalogSchema } from "./schemas.ts";
 import type { CatalogTable, Policy } from "./tables.ts";
 
 /** The checks of `has_table_privilege` and related functions, evaluated in memory. Unknown roles have no privileges. */
@@ -12,7 +11,7 @@ export type PrivilegeChecks = {
    * `usage` on the schema.
    */
   hasPrivilege(role: string, privilege: TablePrivilege, table: CatalogTable, column?: string): boolean;
-  hasPrivilege(role: string, privilege: SchemaPrivilege, schema: Pick<CatalogSchema, "grants">): boolean;
+  hasPrivilege(role: string, privilege: SchemaPrivilege, schema: { readonly grants: Grants }): boolean;
   hasPrivilege(role: string, privilege: RoutinePrivilege, routine: Routine): boolean;
   /** True if policies and grants for `other` apply to `role`: it is the same role, or `role` inherits it. */
   hasRole(role: string, other: string): boolean;
@@ -54,7 +53,7 @@ export function makePrivilegeChecks({ settable, memberships }: CatalogRoles): Pr
     hasPrivilege(
       name: string,
       privilege: Privilege,
-      object: Pick<CatalogSchema, "grants"> | CatalogTable | Routine,
+      object: { readonly grants: Grants } | CatalogTable | Routine,
       column?: string,
     ): boolean {
       const role = settable.get(name);
@@ -103,7 +102,7 @@ export function applicablePolicies(
 
 type CatalogOwners = CatalogAccess & {
   readonly database: { readonly owner: string };
-  readonly schemas: ReadonlyMap<string, Pick<CatalogSchema, "tables">>;
+  readonly schemas: ReadonlyMap<string, { readonly tables: ReadonlyMap<string, CatalogTable> }>;
 };
 
 /** True if the role is exempt from policies: it bypasses row-level security, or inherits an owner. */

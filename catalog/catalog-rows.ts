@@ -1,13 +1,15 @@
 import type { CatalogQuery } from "./catalog-query.ts";
 import { readConstraints, readHiddenJunctions, readIndexes } from "./constraints.ts";
+import type { QualifiedName } from "./data-types.ts";
 import { readDistances } from "./distances.ts";
 import { type Distribution, readDistributedTables } from "./distributed-tables.ts";
-import { makeGrantsParser, readRoles } from "./roles.ts";
+import { makeGrantsParser } from "./grants.ts";
+import { readRoles } from "./roles.ts";
 import { readRoutines, readRowAggregates } from "./routines.ts";
 import { readExtensions, readSchemas, readServer } from "./schemas.ts";
 import { readOpenRoutines, readWholeViews } from "./shown-rows.ts";
 import { readColumns, readPolicies, readTables } from "./tables.ts";
-import { type QualifiedName, readRepresentations, readTypes, toTypes } from "./types.ts";
+import { readRepresentations, readTypes, toTypes } from "./types.ts";
 import { readHiddenTables, readViewColumns, resolveToTables } from "./view-columns.ts";
 
 /** The options that select the part of the database that the catalogue describes. */

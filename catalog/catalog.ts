@@ -1,11 +1,11 @@
 import type { PrivilegeChecks } from "./access.ts";
+import type { DomainRepresentation, QualifiedName } from "./data-types.ts";
 import type { DistanceFunction } from "./distances.ts";
 import type { Relationships } from "./relationships.ts";
 import type { CatalogRole } from "./roles.ts";
 import type { MediaHandler } from "./routines.ts";
 import type { CatalogSchema, DatabaseExtension, ServerVersion } from "./schemas.ts";
 import type { CatalogTable } from "./tables.ts";
-import type { DomainRepresentation, QualifiedName } from "./types.ts";
 
 /** Smart tags of PostGraphile, such as `@behavior -insert`, at the start of a comment. */
 const SMART_TAGS = /^(?:@[a-z]\w*(?:[^\S\n][^\n]*)?(?:\n|$))+/i;

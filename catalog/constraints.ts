@@ -1,6 +1,6 @@
 import type { CatalogQuery } from "./catalog-query.ts";
+import type { QualifiedName } from "./data-types.ts";
 import { isLocked } from "./locked-relations.ts";
-import type { QualifiedName } from "./types.ts";
 
 /** A junction table has two foreign keys within its primary key. */
 const HIDDEN_JUNCTIONS = `

@@ -1,6 +1,6 @@
 import type { CatalogQuery } from "./catalog-query.ts";
+import type { QualifiedName } from "./data-types.ts";
 import type { Grants } from "./privileges.ts";
-import type { QualifiedName } from "./types.ts";
 
 /** An operator such as `<->`, or a function, that takes a value of each type and returns their distance or similarity. */
 export type DistanceFunction = {

@@ -1,4 +1,4 @@
-import type { QualifiedName } from "./types.ts";
+import type { QualifiedName } from "./data-types.ts";
 
 /** How Citus stores the rows of a table. */
 export type Distribution = {

@@ -16,9 +16,20 @@ export {
   readSmartTag,
 } from "./catalog.ts";
 export type { CatalogQuery } from "./catalog-query.ts";
+export {
+  type BaseType,
+  baseTypeOf,
+  type CompositeType,
+  comparabilityOf,
+  type DataType,
+  type EnumType,
+  type QualifiedName,
+  type TypeAttribute,
+} from "./data-types.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
 export type { DistanceFunction } from "./distances.ts";
 export { readDistributedTables } from "./distributed-tables.ts";
+export { makeGrantsParser } from "./grants.ts";
 export { findMissingGrants } from "./missing-grants.ts";
 export { isBuiltInType, operatorSchemaOf, operatorSchemaOfRows } from "./operator-schema.ts";
 export { type OwnValue, ownValuesOf } from "./own-values.ts";
@@ -30,19 +41,9 @@ export {
   type Relationship,
   reverseRelationship,
 } from "./relationships.ts";
-export { type CatalogRole, makeGrantsParser } from "./roles.ts";
+export type { CatalogRole } from "./roles.ts";
 export type { MediaHandler, Routine, RoutineArgument, RoutineReturn } from "./routines.ts";
 export type { CatalogSchema } from "./schemas.ts";
 export { type RowVisibility, readsAllRows, readTableAccess, type TableAccess } from "./table-access.ts";
 export { ALL_EVENTS, type CatalogColumn, type CatalogTable, type Policy, updatableEvents } from "./tables.ts";
-export {
-  type BaseType,
-  baseTypeOf,
-  type CompositeType,
-  comparabilityOf,
-  type DataType,
-  type EnumType,
-  type QualifiedName,
-  type TypeAttribute,
-} from "./types.ts";
 export type { UsedObjects } from "./used-objects.ts";

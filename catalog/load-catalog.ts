@@ -19,6 +19,7 @@ import {
   toUniqueKey,
   type UniqueKey,
 } from "./constraints.ts";
+import type { QualifiedName } from "./data-types.ts";
 import { toDistance } from "./distances.ts";
 import type { Distribution } from "./distributed-tables.ts";
 import { ExpressionKeeper, type PrintedExpressions, SET_LOCKED_RELATIONS } from "./locked-relations.ts";
@@ -36,7 +37,6 @@ import {
   toPolicy,
   toTableProperties,
 } from "./tables.ts";
-import type { QualifiedName } from "./types.ts";
 
 export type LoadedCatalog = {
   readonly catalog: Catalog;

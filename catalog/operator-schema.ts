@@ -1,5 +1,5 @@
 import type { Catalog } from "./catalog.ts";
-import { baseTypeOf, type DataType } from "./types.ts";
+import { baseTypeOf, type DataType } from "./data-types.ts";
 
 /** True if values of this type must use functions and operators of Postgres itself, independently of the search path. */
 export function isBuiltInType(type: DataType | null): boolean {

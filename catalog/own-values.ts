@@ -1,7 +1,7 @@
 import { memoizePerObject } from "#runtime";
 import { type Catalog, readSmartTag } from "./catalog.ts";
+import type { QualifiedName } from "./data-types.ts";
 import type { CatalogTable } from "./tables.ts";
-import type { QualifiedName } from "./types.ts";
 
 /** A function of the key that returns a column of the caller's own rows which the caller may not select; it returns null for other rows. */
 export type OwnValue = { readonly function: QualifiedName; readonly key: string };

@@ -1,8 +1,8 @@
 import { memoize } from "#runtime";
 import type { ConstraintRow } from "./constraints.ts";
+import { baseTypeOf, type QualifiedName } from "./data-types.ts";
 import type { Routine } from "./routines.ts";
 import type { CatalogTable } from "./tables.ts";
-import { baseTypeOf, type QualifiedName } from "./types.ts";
 import type { ViewColumnSources } from "./view-columns.ts";
 
 type RelatedTables = {

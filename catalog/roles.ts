@@ -1,26 +1,4 @@
-import { memoize } from "#runtime";
 import type { CatalogQuery } from "./catalog-query.ts";
-import type { Grants, Privilege } from "./privileges.ts";
-
-const PRIVILEGE_LETTERS: Readonly<Record<string, Privilege>> = {
-  r: "select",
-  a: "insert",
-  w: "update",
-  d: "delete",
-  D: "truncate",
-  x: "references",
-  t: "trigger",
-  m: "maintain",
-  U: "usage",
-  C: "create",
-  X: "execute",
-};
-
-/** One `aclitem` per line: `"some role"=ar*w/owner`. An empty role is PUBLIC; a star is the grant option. */
-const ACL_ITEM =
-  /(?:"(?<quoted>(?:[^"]|"")*)"|(?<plain>[^="]*))=(?<letters>[a-zA-Z*]*)\/(?:"(?:[^"]|"")*"|[^\n]*)(?:\n|$)/gy;
-
-const NO_GRANTS: Grants = new Map();
 
 /** A role that the login role can `set role` to. */
 export type CatalogRole = {
@@ -148,24 +126,4 @@ export function parseSettings(rows: readonly Pick<RoleSettingRow, "setting">[]):
       return [setting.slice(0, equals), setting.slice(equals + 1)];
     }),
   );
-}
-
-/** The parser is memoized, because thousands of tables have the same few access control lists. */
-export function makeGrantsParser(): (acl: string | null) => Grants {
-  const parse = memoize(parseGrants);
-  return (acl) => (acl === null ? NO_GRANTS : parse(acl));
-}
-
-function parseGrants(acl: string): Grants {
-  const grants = new Map<string, Set<Privilege>>();
-  for (const { groups } of acl.matchAll(ACL_ITEM)) {
-    const grantee = groups!.quoted?.replaceAll('""', '"') ?? (groups!.plain || "public");
-    const privileges = grants.get(grantee) ?? new Set();
-    for (const letter of groups!.letters!) {
-      const privilege = PRIVILEGE_LETTERS[letter];
-      if (privilege) privileges.add(privilege);
-    }
-    grants.set(grantee, privileges);
-  }
-  return grants;
 }

@@ -1,6 +1,4 @@
 import type { CatalogQuery } from "./catalog-query.ts";
-import type { Grants } from "./privileges.ts";
-import { parseSettings } from "./roles.ts";
 import {
   baseTypeOf,
   type CatalogTypes,
@@ -8,7 +6,9 @@ import {
   MEDIA_TYPE,
   type QualifiedName,
   type TypeAttribute,
-} from "./types.ts";
+} from "./data-types.ts";
+import type { Grants } from "./privileges.ts";
+import { parseSettings } from "./roles.ts";
 
 /** Postgres resolves `row.count` to `count(row)` if the row has no such column. */
 const ROW_AGGREGATES = `

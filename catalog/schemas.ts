@@ -1,8 +1,8 @@
 import type { CatalogQuery } from "./catalog-query.ts";
+import type { DataType, QualifiedName } from "./data-types.ts";
 import type { Grants } from "./privileges.ts";
 import type { Routine } from "./routines.ts";
 import type { CatalogTable } from "./tables.ts";
-import type { DataType, QualifiedName } from "./types.ts";
 
 const SERVER = `
   select current_setting('server_version_num')::int as version, current_setting('server_version') as release,

@@ -1,10 +1,10 @@
 import type { CatalogQuery } from "./catalog-query.ts";
 import type { CatalogIndex, ForeignKey, TableCheck, UniqueKey } from "./constraints.ts";
+import { baseTypeOf, type DataType, maxLength, type QualifiedName, type TypeAttribute } from "./data-types.ts";
 import type { Distribution } from "./distributed-tables.ts";
 import { isLocked } from "./locked-relations.ts";
 import type { Grants } from "./privileges.ts";
 import type { Routine } from "./routines.ts";
-import { baseTypeOf, type DataType, maxLength, type QualifiedName, type TypeAttribute } from "./types.ts";
 
 // A default has no variables, so it is printed without its table, which would be locked.
 // Since Postgres 18 a not-null constraint can be "not valid": existing rows may still contain nulls.

@@ -1,6 +1,6 @@
 import { forEachInSlices } from "#runtime/concurrency";
 import type { CatalogQuery } from "./catalog-query.ts";
-import type { QualifiedName } from "./types.ts";
+import type { QualifiedName } from "./data-types.ts";
 
 const TARGET_LIST_LABEL = " :targetList ";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { rootAttribute } from "../accounts/federation/saml-message.ts";
-import type { DataType } from "../catalog/types.ts";
+import type { DataType } from "../catalog/data-types.ts";
 import { makeIntrospectionAccess } from "../graphql/documents/introspection-access.ts";
 import { parsePreconditions } from "../http/preconditions.ts";
 import { mergeVary } from "../http/response.ts";

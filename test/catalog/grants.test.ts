@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { makeGrantsParser } from "../../catalog/roles.ts";
+import { makeGrantsParser } from "../../catalog/grants.ts";
 
 const parse = makeGrantsParser();
 const grants = (acl: string) => [...parse(acl)].map(([grantee, privileges]) => [grantee, [...privileges]]);

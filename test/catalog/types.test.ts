@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/catalog.ts";
-import { baseTypeOf, type DataType } from "../../catalog/types.ts";
+import { baseTypeOf, type DataType } from "../../catalog/data-types.ts";
 import { useFixture } from "../fixture.ts";
 import { makeFixture, tableOf } from "./fixture.ts";
 

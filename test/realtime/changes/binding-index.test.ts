@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { DataType } from "../../../catalog/types.ts";
+import type { DataType } from "../../../catalog/data-types.ts";
 import type { RowChange } from "../../../live/stream/changes.ts";
 import type { ChangeAudience, SubscriberGroup } from "../../../realtime/changes/audience.ts";
 import type { Binding } from "../../../realtime/changes/binding.ts";

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
+import type { DataType } from "../../../catalog/data-types.ts";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
-import type { DataType } from "../../../catalog/types.ts";
 import { toJsonText } from "../../../realtime/changes/change-payload.ts";
 import { useClient, useDatabase } from "../../database.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { DataType } from "../../../catalog/types.ts";
+import type { DataType } from "../../../catalog/data-types.ts";
 import { numberComparator } from "../../../realtime/changes/row-filter.ts";
 import { useClient, useDatabase } from "../../database.ts";
 

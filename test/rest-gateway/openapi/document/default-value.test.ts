@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { DataType } from "../../../../catalog/types.ts";
+import type { DataType } from "../../../../catalog/data-types.ts";
 import { defaultValue } from "../../../../rest-gateway/openapi/document/json-schema.ts";
 
 const named = { oid: 1, schema: "pg_catalog", comment: null };
