@@ -1,6 +1,6 @@
 import pg from "pg";
 import { makeCallerStatements, makeSettingStatement } from "../client/setting-statements.ts";
-import { ROLE_STATEMENTS } from "./login-role.ts";
+import { BECOME_CALLER, BECOME_LOGIN } from "./login-role.ts";
 import type { ParameterValue, Statement, StatementContext } from "./statement.ts";
 import { StatementShape } from "./statement-shape.ts";
 
@@ -51,6 +51,23 @@ const SET_TIMEOUT = new StatementShape("select pg_catalog.set_config('statement_
 const TIMEOUT_SETTING = ["statement_timeout"];
 const COMMIT = makeConstantStep("commit", { sync: true });
 const ROLLBACK = makeConstantStep("rollback", { sync: true });
+
+/** The statements that change the role by SET LOCAL, by the text that each replaces. */
+const ROLE_STATEMENTS: ReadonlyMap<string, StatementShape> = new Map([
+  [
+    BECOME_LOGIN.text,
+    new StatementShape(`do $$ begin
+      perform pg_catalog.set_config('login.role', pg_catalog.current_setting('role'), true);
+      set local role none;
+    end $$`),
+  ],
+  [
+    BECOME_CALLER.text,
+    new StatementShape(
+      "do $$ begin execute pg_catalog.format('set local role %I', pg_catalog.current_setting('login.role')); end $$",
+    ),
+  ],
+]);
 
 export type IsolationLevel = keyof typeof BEGIN_ISOLATED;
 

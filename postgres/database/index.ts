@@ -27,7 +27,7 @@ export {
 } from "./database-errors.ts";
 export type { RunStatementOptions, SharedRunOptions } from "./database-options.ts";
 export { BECOME_LOGIN } from "./login-role.ts";
-export { formatLsn, type Lsn, parseLsn, type ReadYourWrites } from "./lsn.ts";
+export { formatLsn, type Lsn, parseLsn } from "./lsn.ts";
 export {
   combineObservers,
   joinStatementTexts,
@@ -47,6 +47,7 @@ export type { ReplicaState } from "./replicas.ts";
 export { type MemoryAllowance, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 export type { RowChunk } from "./result-collectors.ts";
 export { suspectsStandby } from "./standby-check.ts";
+export type { ReadYourWrites } from "./statement.ts";
 export { findNamedRelations } from "./statement-shape.ts";
 export {
   asLogin,

@@ -4,11 +4,12 @@ import { makeStatementStep } from "./batch-steps.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import { ConnectionPools, type ConnectionPoolsOptions } from "./connection-pools.ts";
 import type { DatabaseAvailability, DatabaseLog } from "./database-availability.ts";
-import { type Lsn, LsnFloors, parseLsn, type ReadYourWrites, type WalPosition } from "./lsn.ts";
+import { type Lsn, parseLsn } from "./lsn.ts";
+import { LsnFloors, type WalPosition } from "./lsn-floors.ts";
 import type { PoolName } from "./pool-sizes.ts";
 import { UNLIMITED } from "./response-budget.ts";
 import { CollectedRows } from "./result-collectors.ts";
-import type { ResultRow } from "./statement.ts";
+import type { ReadYourWrites, ResultRow } from "./statement.ts";
 import { StatementExecution } from "./statement-execution.ts";
 import { StatementShape } from "./statement-shape.ts";
 

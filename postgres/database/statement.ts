@@ -1,5 +1,5 @@
 import type { ResultField } from "../client/server-messages.ts";
-import type { ReadYourWrites } from "./lsn.ts";
+import type { Lsn } from "./lsn.ts";
 
 /** A parameter in text format. A Buffer is text already encoded as UTF-8, such as a raw JSON body. */
 export type ParameterValue = string | Buffer | null;
@@ -15,6 +15,18 @@ export type StatementContext = {
   readonly readYourWrites?: ReadYourWrites;
   /** Identifies the caller for the shares of the pools. If absent, all callers of the role are one. */
   readonly callerKey?: () => string;
+};
+
+/** The earlier writes that the reads of a request must see; with it, replicas may serve the reads. */
+export type ReadYourWrites = {
+  /** The writer: one user, or all callers of a role without a user id. */
+  readonly subject: string;
+  /** Selects the replica: the same one for all requests of a user, so that rows do not disappear between requests. */
+  readonly replicaSeed: number;
+  /** The position that the client sent; 0 if it sent none, null if it cannot be parsed. */
+  readonly minLsn: Lsn | null;
+  /** Called with the position after the request's own write. */
+  onWrite(place: Lsn): void;
 };
 
 /** The holder of shares of a pool: the caller and the relations of a statement. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { formatLsn, LsnFloors, parseLsn } from "../../../postgres/database/lsn.ts";
+import { formatLsn, parseLsn } from "../../../postgres/database/lsn.ts";
+import { LsnFloors } from "../../../postgres/database/lsn-floors.ts";
 
 test("an LSN is parsed from Postgres's format", () => {
   expect(parseLsn("16/B374D848")).toBe(0x16_b374d848n);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LsnFloors } from "../../../postgres/database/lsn.ts";
+import { LsnFloors } from "../../../postgres/database/lsn-floors.ts";
 
 const sample = (place: bigint, askedAt: number) => ({ place, askedAt });
 
