@@ -1,6 +1,7 @@
 import type { ParameterValue } from "#postgres/statement";
 import { runToCompletion, type Stepwise } from "#runtime/concurrency";
 import type {
+  BindParameter,
   CallIntent,
   CursorPosition,
   FieldReference,
@@ -50,20 +51,6 @@ const writeQuoted: WriteElement = (json, start, end, array, at) => {
   array[to++] = QUOTE;
   return to;
 };
-
-/**
- * The place of a parameter's value in the intent. Plans and queries contain these places instead of values: so no value can
- * become part of a statement's text, and one plan serves all requests of its shape.
- */
-export type BindParameter =
-  | { readonly kind: "operand"; readonly index: number }
-  /** A value of the position at which the page starts. */
-  | { readonly kind: "position"; readonly index: number }
-  | { readonly kind: "payload" }
-  /** The values of one column of all rows of the payload, as an array. */
-  | { readonly kind: "column"; readonly name: string; readonly isJson: boolean }
-  /** The last value of the argument, or all as an array. */
-  | { readonly kind: "argument"; readonly name: string; readonly all: boolean };
 
 /** The operations with a value, in the order of parameter indexes. */
 export function listOperations(intent: Intent): readonly OperandOperation[] {

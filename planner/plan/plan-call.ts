@@ -1,7 +1,6 @@
 import { baseTypeOf, type Catalog, type Routine, type RoutineArgument } from "#catalog";
 import { ApiError } from "#runtime";
-import type { CallArgument, CallIntent, ResponseOptions } from "../intent/intent.ts";
-import type { BindParameter } from "./bind-parameters.ts";
+import type { BindParameter, CallArgument, CallIntent, ResponseOptions } from "../intent/intent.ts";
 import {
   acceptsWholeBody,
   argumentNames,

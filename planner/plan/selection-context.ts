@@ -1,6 +1,5 @@
 import type { Catalog, DirectRelationship } from "#catalog";
-import type { OperandOperation } from "../intent/intent.ts";
-import type { BindParameter } from "./bind-parameters.ts";
+import type { BindParameter, OperandOperation } from "../intent/intent.ts";
 import type { NamedSelectColumn, SelectColumn, SelectScope } from "./scope.ts";
 import type { EmbedNameRules, EmbedNode, SelectNode } from "./select-tree.ts";
 import type { OutputColumn, SelectPlan, SpreadJoin } from "./selection.ts";

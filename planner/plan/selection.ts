@@ -1,13 +1,13 @@
 import type { QualifiedName } from "#catalog";
 import type {
   AggregateName,
+  BindParameter,
   ComparisonName,
   JsonPathStep,
   OperatorQuantifier,
   OrderTerm,
   SearchOperator,
 } from "../intent/intent.ts";
-import type { BindParameter } from "./bind-parameters.ts";
 
 /** An operator, or the function of pg_trgm, as the catalogue names it. */
 export type DistanceFunctionName = "<->" | "<+>" | "<=>" | "<#>" | "similarity";

@@ -1,6 +1,6 @@
 import type { QualifiedName } from "#catalog";
 import { quotedName } from "#postgres/client";
-import type { BindParameter } from "../plan/bind-parameters.ts";
+import type { BindParameter } from "../intent/intent.ts";
 
 /** Type names that are SQL keywords: quoted they would not be found, or mean another type. */
 const SQL_TYPE_KEYWORDS: ReadonlyMap<string, Sql> = new Map([
