@@ -1,5 +1,5 @@
-export { memoize, memoizePerObject, memoizeRecent } from "./cache/memoize.ts";
-export { type CacheHits, RecentMap } from "./cache/recent-map.ts";
+export { memoize, memoizePerObject } from "./cache/memoize.ts";
+export { type CacheHits, memoizeRecent, RecentMap } from "./cache/recent-map.ts";
 export { commandLine, PACKAGE_NAME, packageProgram, setPackageProgram } from "./command-line.ts";
 export { didYouMean, editDistance, findClosestName } from "./edit-distance.ts";
 export {

@@ -1,5 +1,3 @@
-import { RecentMap } from "./recent-map.ts";
-
 /** Returns the same function with a cache of all results. */
 export function memoize<Key, Value extends object>(work: (key: Key) => Value): (key: Key) => Value {
   const results = new Map<Key, Value>();
@@ -23,20 +21,5 @@ export function memoizePerObject<Key extends object, Rest extends readonly unkno
     const value = work(key, ...rest);
     results.set(key, { value });
     return value;
-  };
-}
-
-/** Returns the same function with a cache of the most recently used results. Errors are not cached. */
-export function memoizeRecent<Key, Value extends NonNullable<unknown>>(
-  max: number,
-  work: (key: Key) => Value,
-): (key: Key) => Value {
-  const results = new RecentMap<Key, Value>(max);
-  return (key) => {
-    const cached = results.get(key);
-    if (cached !== undefined) return cached;
-    const result = work(key);
-    results.set(key, result);
-    return result;
   };
 }

@@ -67,3 +67,18 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
     this.#weight = 0;
   }
 }
+
+/** Returns the same function with a cache of the most recently used results. Errors are not cached. */
+export function memoizeRecent<Key, Value extends NonNullable<unknown>>(
+  max: number,
+  work: (key: Key) => Value,
+): (key: Key) => Value {
+  const results = new RecentMap<Key, Value>(max);
+  return (key) => {
+    const cached = results.get(key);
+    if (cached !== undefined) return cached;
+    const result = work(key);
+    results.set(key, result);
+    return result;
+  };
+}

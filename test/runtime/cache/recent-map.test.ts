@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RecentMap } from "../../../runtime/cache/recent-map.ts";
+import { memoizeRecent, RecentMap } from "../../../runtime/cache/recent-map.ts";
 
 test("keeps at least the latest half of its maximum, and never more than the maximum", () => {
   const keys = Array.from({ length: 1_000 }, (_, index) => index);
@@ -51,4 +51,25 @@ test("can be cleared", () => {
   for (const key of ["a", "b", "c"]) map.set(key, key);
   map.clear();
   expect(["a", "b", "c"].map((key) => map.get(key))).toEqual([undefined, undefined, undefined]);
+});
+
+test("a memoized function returns a recent result without computing it again", () => {
+  const request: string[] = [];
+  const lettersOf = memoizeRecent(10, (word: string) => {
+    request.push(word);
+    return [...word];
+  });
+  expect(lettersOf("cat")).toEqual(["c", "a", "t"]);
+  expect(lettersOf("cat")).toBe(lettersOf("cat"));
+  expect(lettersOf("dog")).toEqual(["d", "o", "g"]);
+  expect(request).toEqual(["cat", "dog"]);
+});
+
+test("a memoized function caches no errors", () => {
+  let times = 0;
+  const refuse = memoizeRecent(10, (): string => {
+    throw new Error(`refused ${++times} times`);
+  });
+  expect(() => refuse("x")).toThrow("refused 1 times");
+  expect(() => refuse("x")).toThrow("refused 2 times");
 });
