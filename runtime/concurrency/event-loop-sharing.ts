@@ -1,6 +1,97 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import type { AbortLike } from "./abort.ts";
-import { afterEventLoopTurns, runStepwise, type Stepwise } from "./stepwise.ts";
+
+/**
+ * The number of event-loop turns between two slices of long work. Each turn accepts one connection and advances each
+ * request by one step, so without a gap a thousand connections would wait for as many slices.
+ */
+const TURNS_BETWEEN_WORK = 8;
+
+/** Turns that accept a connection are not counted, up to this number: so the work does not delay many new connections. */
+const MAX_ACCEPTING_TURNS = 1_000;
+
+let acceptedConnections = 0;
+
+/** A computation that yields at points where requests may run. A short one never yields. */
+export type Stepwise<T> = Generator<undefined, T, undefined>;
+
+/** The duration of a slice. */
+const SLICE_MS = 2;
+
+type QueuedComputation = {
+  readonly steps: Stepwise<unknown>;
+  readonly signal: AbortLike | null;
+  readonly resolve: (value: never) => void;
+  readonly reject: (reason: unknown) => void;
+};
+
+/** There is one queue for all computations, since there is one event loop. */
+const queue: QueuedComputation[] = [];
+
+/**
+ * Runs a short computation synchronously. A longer one continues in slices between turns of the event loop, in a queue
+ * with all others. Aborts with the signal.
+ */
+export function runStepwise<T>(steps: Stepwise<T>, signal: AbortLike | null = null): T | Promise<T> {
+  const first = steps.next();
+  if (first.done) return first.value;
+  return new Promise<T>((resolve, reject) => {
+    if (queue.push({ steps, signal, resolve, reject }) === 1) afterEventLoopTurns(runNextSlice);
+  });
+}
+
+/** Runs without yielding, for computations that are known to be short, and for command-line programs. */
+export function runToCompletion<T>(steps: Stepwise<T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+function runNextSlice(): void {
+  const waiting = queue[0]!;
+  const isOver = runSlice(waiting);
+  queue.shift();
+  if (!isOver) queue.push(waiting);
+  if (queue.length > 0) afterEventLoopTurns(runNextSlice);
+}
+
+function runSlice({ steps, signal, resolve, reject }: QueuedComputation): boolean {
+  const pauseAt = performance.now() + SLICE_MS;
+  try {
+    if (signal?.aborted) throw signal.reason;
+    for (;;) {
+      const step = steps.next();
+      if (step.done) {
+        resolve(step.value as never);
+        return true;
+      }
+      if (performance.now() >= pauseAt) return false;
+    }
+  } catch (error) {
+    reject(error);
+    return true;
+  }
+}
+
+/** Called for each connection that is accepted. */
+export function noteAcceptedConnection(): void {
+  acceptedConnections++;
+}
+
+/** Calls back after some turns of the event loop. */
+export function afterEventLoopTurns(callback: () => void): void {
+  let turns = TURNS_BETWEEN_WORK;
+  let acceptingTurns = MAX_ACCEPTING_TURNS;
+  let accepted = acceptedConnections;
+  const takeTurn = () => {
+    if (accepted === acceptedConnections || --acceptingTurns < 0) turns--;
+    accepted = acceptedConnections;
+    if (turns > 0) setImmediate(takeTurn);
+    else callback();
+  };
+  setImmediate(takeTurn);
+}
 
 /** The number of bytes that all connections together may read in a few turns of the event loop. */
 const BYTES_PER_INTERVAL = 256 * 1024;
@@ -14,7 +105,8 @@ let isIntervalRunning = false;
 /** The paused sources in the order in which they resume. */
 const pausedSources: PausableSource[] = [];
 
-const SLICE_MS = 8;
+/** The duration of a slice of items. */
+const ITEMS_SLICE_MS = 8;
 const ITEMS_PER_TIME_CHECK = 64;
 
 const PAUSE_FACTOR = 2;
@@ -129,13 +221,13 @@ function resumeSources(): void {
 
 /** Processes items in slices and yields to requests in between: a large schema must not block the event loop. */
 export async function forEachInSlices<Item>(items: Iterable<Item>, work: (item: Item) => void): Promise<void> {
-  let pauseAt = performance.now() + SLICE_MS;
+  let pauseAt = performance.now() + ITEMS_SLICE_MS;
   let count = 0;
   for (const item of items) {
     work(item);
     if (++count % ITEMS_PER_TIME_CHECK === 0 && performance.now() > pauseAt) {
       await nextTurn();
-      pauseAt = performance.now() + SLICE_MS;
+      pauseAt = performance.now() + ITEMS_SLICE_MS;
     }
   }
 }

@@ -4,9 +4,13 @@ export { Coalescer } from "./coalescer.ts";
 export {
   FairWorkQueue,
   forEachInSlices,
+  noteAcceptedConnection,
   type PausableSource,
   paceReading,
   runLongWork,
+  runStepwise,
+  runToCompletion,
+  type Stepwise,
   waitForLargeWorkSlot,
 } from "./event-loop-sharing.ts";
 export { FairLimiter } from "./fair-limiter.ts";
@@ -15,7 +19,6 @@ export { FifoQueue } from "./fifo-queue.ts";
 export { type HandlePeerMessage, NO_PEERS, type PeerTopic, type PeerWorkers } from "./peer-workers.ts";
 export { startResponsiveTimer } from "./responsive-timer.ts";
 export { awaitedRetryDelay, retryDelay } from "./retry-delay.ts";
-export { noteAcceptedConnection, runStepwise, runToCompletion, type Stepwise } from "./stepwise.ts";
 export {
   KeptWork,
   RepeatedWork,

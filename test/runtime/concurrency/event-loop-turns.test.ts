@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { noteAcceptedConnection, runStepwise, type Stepwise } from "../../../runtime/concurrency/stepwise.ts";
+import { noteAcceptedConnection, runStepwise, type Stepwise } from "../../../runtime/concurrency/event-loop-sharing.ts";
 
 const CONNECTIONS = 100;
 
