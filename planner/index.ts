@@ -1,3 +1,4 @@
+export { describeShownRows, isBodyOfRows } from "./describe-shown-rows.ts";
 export { describeIntent } from "./intent/describe-intent.ts";
 export { type IntentOutline, outlineIntent, restoreIntent } from "./intent-outline.ts";
 export { explainNestedError, explainRowsError, nestedPathOf } from "./nested-errors.ts";

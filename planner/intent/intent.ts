@@ -1,4 +1,4 @@
-import type { DirectRelationship, Relationship } from "#catalog";
+import type { DirectRelationship, Relationship } from "#catalog/relationships";
 import type { JsonObject } from "#runtime/json";
 
 /**
@@ -104,6 +104,9 @@ type SearchedRelation = {
   /** The relation, if the interface has already looked it up, as in SelectedRelation. */
   readonly found?: DirectRelationship;
 };
+
+/** A value that a search reads. A text has a type of `pg_catalog`; other values are cast to text. */
+export type SearchedPart<Value> = { readonly form: "tsvector" | "text" | "json" | "other"; readonly value: Value };
 
 /** An operation whose value is a parameter of the statement. */
 export type OperandOperation = FilterOperation | RowOperation | DistanceOperation;

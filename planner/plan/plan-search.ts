@@ -6,10 +6,11 @@ import {
   type Measure,
   type RowCondition,
   type SearchedField,
+  type SearchedPart,
   type SearchOperation,
 } from "../intent/intent.ts";
 import { hasName, isPlainText, planField, typeOfField } from "./scope.ts";
-import type { SearchedPart, SearchedWords, ValueExpression, WherePredicate } from "./selection.ts";
+import type { SearchedWords, ValueExpression, WherePredicate } from "./selection.ts";
 import type { PlanContext, SelectionContext } from "./selection-context.ts";
 
 type PlannedPart = SearchedPart<ValueExpression>;

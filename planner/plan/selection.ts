@@ -6,6 +6,7 @@ import type {
   JsonPathStep,
   OperatorQuantifier,
   OrderTerm,
+  SearchedPart,
   SearchOperator,
 } from "../intent/intent.ts";
 
@@ -114,8 +115,6 @@ export type ValueExpression =
 
 /** The parts of a searched document, of which the first counts most. */
 export type SearchedDocument = readonly SearchedPart<ValueExpression>[];
-/** A text has a type of `pg_catalog`; other values are cast to text. */
-export type SearchedPart<Value> = { readonly form: "tsvector" | "text" | "json" | "other"; readonly value: Value };
 
 export type SearchedWords = {
   readonly operator: SearchOperator;

@@ -1,7 +1,7 @@
+import type { SearchedPart } from "../intent/intent.ts";
 import type {
   DistanceFunctionName,
   SearchedDocument,
-  SearchedPart,
   SearchedWords,
   ValueExpression,
   WherePredicate,

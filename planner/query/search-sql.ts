@@ -1,5 +1,4 @@
-import type { SearchOperator } from "../intent/intent.ts";
-import type { SearchedPart } from "../plan/selection.ts";
+import type { SearchedPart, SearchOperator } from "../intent/intent.ts";
 
 export type { SearchedPart };
 

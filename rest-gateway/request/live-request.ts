@@ -15,7 +15,7 @@ import {
   toHttpError,
 } from "#http";
 import { filtersOf, type LiveQueries, type LiveResult, type LiveSubscription } from "#live";
-import { describeShownRows, isBodyOfRows } from "#planner/shown-tables";
+import { describeShownRows, isBodyOfRows } from "#planner";
 import { formatLsn, parseLsn, type RunStatement } from "#postgres/database";
 import type { StatementContext } from "#postgres/statement";
 import { ApiError } from "#runtime";

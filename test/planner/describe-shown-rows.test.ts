@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { describeShownRows, isBodyOfRows } from "../../planner/describe-shown-rows.ts";
 import type { ReadIntent } from "../../planner/intent/intent.ts";
-import { describeShownRows, isBodyOfRows, type ShownTable } from "../../planner/shown-tables.ts";
+import type { ShownTable } from "../../planner/shown-tables.ts";
 import { aggregate, column, columns, compare, eq, everyColumn, filter, read, relation, term } from "./intents.ts";
 import { catalog, planIntent } from "./planner.ts";
 
