@@ -1,12 +1,7 @@
 export { DependencyCache } from "./dependencies/dependency-cache.ts";
 export type { QueryDependencies } from "./dependencies/query-dependencies.ts";
-export {
-  type LiveEvent,
-  LiveQueries,
-  type LiveResult,
-  type LiveSource,
-  type LiveSubscription,
-} from "./queries/live-queries.ts";
+export { LiveQueries } from "./queries/live-queries.ts";
+export type { LiveEvent, LiveResult, LiveSource, LiveSubscription } from "./queries/live-subscriber.ts";
 export { filtersOf } from "./queries/result-contents.ts";
 export type { LiveShape } from "./shapes/live-shape.ts";
 export {

@@ -2,7 +2,8 @@ import type { AsOwner } from "#postgres/database";
 import type { Statement, StatementContext } from "#postgres/statement";
 import { unavailable } from "#runtime";
 import type { DefinitionChanges } from "./definition-changes.ts";
-import { type QueryDependencies, readQueryDependencies } from "./query-dependencies.ts";
+import type { QueryDependencies } from "./query-dependencies.ts";
+import { readQueryDependencies } from "./read-query-dependencies.ts";
 
 const MAX_STATEMENTS = 2_000;
 

@@ -3,6 +3,9 @@ import type { CatalogTable, Policy } from "#catalog";
 import { inSnapshot } from "#catalog/loading";
 import type { AsOwner } from "#postgres/database";
 import { readJsonMembers } from "#runtime/json";
+import type { PolicyClaims } from "./query-dependencies.ts";
+
+export type { PolicyClaims };
 
 /** True for a function `p` in the language `l` whose extension declares that it depends on its arguments alone. */
 export const IS_IMMUTABLE_C = `l.lanname = 'c' and p.prokind = 'f' and p.provolatile = 'i' and exists (
@@ -58,9 +61,6 @@ const POLICY_COLUMNS = `
       and d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.refobjid = p.polrelid
     left join pg_catalog.pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid and a.attnum > 0
   where p.polrelid = $1 and p.polcmd in ('*', 'r')`;
-
-/** The claims that decide which rows are visible; `all` where that is unknown. */
-export type PolicyClaims = ReadonlySet<string> | "all";
 
 export type PolicyClaimsReader = {
   /** The claims that some of the table's policies read. */

@@ -1,10 +1,8 @@
 import type { Lsn } from "#postgres/database";
-import type { CommittedTransaction, RowChange } from "../stream/changes.ts";
+import type { CommittedChange, CommittedTransaction, RowChange } from "../stream/changes.ts";
 import type { MatchedResult, RelationResults } from "./relation-results.ts";
 import type { ResultGroup } from "./row-index.ts";
 
-/** A change of a row, by the transaction that made it. `number`: its place among all. */
-export type CommittedChange = { readonly xid: number; readonly number: number; readonly change: RowChange };
 /** The transactions that have affected a result, in lists that several results share. */
 export type AffectingXids = readonly (readonly number[])[];
 /** Null: the changes are unknown, or too many. */

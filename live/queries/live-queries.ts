@@ -9,14 +9,7 @@ import { ChangeMarks } from "./change-marks.ts";
 import { CommitDelivery } from "./commit-delivery.ts";
 import { CommitVisibility } from "./commit-visibility.ts";
 import { LIVE_LIMITS, mostQueriesFor, refuseUnfit, tooManyQueries } from "./live-limits.ts";
-import {
-  type LiveEvent,
-  type LiveQueryResult,
-  type LiveResult,
-  type LiveSource,
-  LiveSubscriber,
-  type LiveSubscription,
-} from "./live-subscriber.ts";
+import { type LiveQueryResult, type LiveSource, LiveSubscriber, type LiveSubscription } from "./live-subscriber.ts";
 import { OpenOfCallers } from "./open-of-callers.ts";
 import { type OpenedQuery, QueryOpener } from "./query-opener.ts";
 import { mayRunAgain, RerunQueue } from "./rerun-queue.ts";
@@ -27,8 +20,6 @@ import { SharedOpenings } from "./shared-openings.ts";
 import { type ResultActions, SharedResult } from "./shared-result.ts";
 import { SharedResults } from "./shared-results.ts";
 import { tableRowsOf } from "./table-rows.ts";
-
-export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
 
 const RETRY_MS = 500;
 

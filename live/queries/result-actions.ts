@@ -1,7 +1,7 @@
 import { type AsOwner, formatLsn } from "#postgres/database";
 import type { Logger } from "#runtime/log";
 import type { DependencyCache } from "../dependencies/dependency-cache.ts";
-import { readFingerprint } from "../dependencies/query-dependencies.ts";
+import { readFingerprint } from "../dependencies/read-query-dependencies.ts";
 import type { ChangeMarks } from "./change-marks.ts";
 import type { CommitVisibility } from "./commit-visibility.ts";
 import { LIVE_LIMITS, resultTooLarge } from "./live-limits.ts";

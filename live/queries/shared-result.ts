@@ -1,8 +1,9 @@
 import type { Lsn } from "#postgres/database";
 import { parseJsonExactly } from "#runtime/json";
 import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
-import type { AffectingXids, CommittedChange } from "../matching/affected-results.ts";
+import type { AffectingXids } from "../matching/affected-results.ts";
 import { type ChangeFilter, countKeys, type ResultContents } from "../matching/affected-rows.ts";
+import type { CommittedChange } from "../stream/changes.ts";
 import { makeJsonPatch } from "./json-patch.ts";
 import { LIVE_LIMITS } from "./live-limits.ts";
 import { isRunComing, nextState, type ResultAction, type ResultEvent, type ResultState } from "./result-states.ts";

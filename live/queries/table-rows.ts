@@ -1,7 +1,6 @@
 import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
-import type { CommittedChange } from "../matching/affected-results.ts";
 import { textOfCells } from "../matching/affected-rows.ts";
-import type { ReplicatedRelation, ReplicatedRow } from "../stream/changes.ts";
+import type { CommittedChange, ReplicatedRelation, ReplicatedRow } from "../stream/changes.ts";
 import { isTransactionVisible } from "../stream/transaction-visibility.ts";
 
 /** The rows of one table and nothing else, as an array of arrays of texts. */

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
-import type { LiveSource } from "../queries/live-queries.ts";
+import type { LiveSource } from "../queries/live-subscriber.ts";
 import { keyOf } from "../queries/table-rows.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
 import type { SavedState, ShapePosition, ShapeRow, WrittenState } from "./shape-log.ts";

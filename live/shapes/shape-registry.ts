@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { LiveQueries, LiveSource } from "../queries/live-queries.ts";
+import type { LiveQueries } from "../queries/live-queries.ts";
+import type { LiveSource } from "../queries/live-subscriber.ts";
 import { OpenOfCallers, tooManyOpen } from "../queries/open-of-callers.ts";
 import { LiveShape } from "./live-shape.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";

@@ -98,6 +98,9 @@ export type RowChange = {
   readonly index: number;
 };
 
+/** A change of a row, by the transaction that made it. `number`: its place among all. */
+export type CommittedChange = { readonly xid: number; readonly number: number; readonly change: RowChange };
+
 /** Values in text format, in the order of the relation's columns. A value is undefined if it is not in the WAL. */
 export type ReplicatedRow = readonly (string | null | undefined)[];
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { DefinitionWatch } from "../../../live/dependencies/definition-changes.ts";
-import { readQueryDependencies } from "../../../live/dependencies/query-dependencies.ts";
+import { readQueryDependencies } from "../../../live/dependencies/read-query-dependencies.ts";
 import { useClient, useDatabase } from "../../database.ts";
 
 const database = useDatabase({

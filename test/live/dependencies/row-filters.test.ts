@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test } from "vitest";
-import { readQueryDependencies } from "../../../live/dependencies/query-dependencies.ts";
+import { readQueryDependencies } from "../../../live/dependencies/read-query-dependencies.ts";
 import { useClient, useDatabase } from "../../database.ts";
 
 const database = useDatabase({

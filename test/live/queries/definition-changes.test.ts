@@ -1,7 +1,8 @@
 import pg from "pg";
 import { beforeAll, expect, test } from "vitest";
 import { openDatabase } from "#postgres/database";
-import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
+import { LiveQueries } from "../../../live/queries/live-queries.ts";
+import type { LiveSource } from "../../../live/queries/live-subscriber.ts";
 import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
 import { Followed, QUIET, useFollowed } from "../stream/followed.ts";

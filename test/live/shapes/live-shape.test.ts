@@ -1,7 +1,8 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "#postgres/database";
-import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
+import { LiveQueries } from "../../../live/queries/live-queries.ts";
+import type { LiveSource } from "../../../live/queries/live-subscriber.ts";
 import { LiveShape } from "../../../live/shapes/live-shape.ts";
 import { isTransactionVisible } from "../../../live/stream/transaction-visibility.ts";
 import { useFixture } from "../../fixture.ts";

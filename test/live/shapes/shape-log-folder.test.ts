@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readlink, rm, stat, utimes, writeFile } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { LiveSource } from "../../../live/queries/live-queries.ts";
+import type { LiveSource } from "../../../live/queries/live-subscriber.ts";
 import type { ShapeDefinition } from "../../../live/shapes/shape-definition.ts";
 import { type ShapeChange, ShapeLog, type ShapePosition } from "../../../live/shapes/shape-log.ts";
 import { ownerOf, readSavedState, ShapeLogFile } from "../../../live/shapes/shape-log-file.ts";
