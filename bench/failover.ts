@@ -23,7 +23,7 @@ const LOOK_MS = 20;
 /** The maximum time for all steps besides Patroni's own. */
 const MOST_MS_OF_OURS = 1_000;
 
-export type FailoverRun = {
+type FailoverRun = {
   readonly failovers: readonly Failover[];
   readonly findings: Readonly<Record<string, Findings>>;
   /** The number of times that a standby could no longer follow and was copied again. */

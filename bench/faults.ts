@@ -15,7 +15,7 @@ const LOOK_MS = 100;
 const UNTRUE_MS = 10_000;
 const LABEL = "load";
 
-export type FaultOutcome = {
+type FaultOutcome = {
   readonly fault: string;
   readonly isKill: boolean;
   readonly recoveryMs: number;
@@ -27,7 +27,7 @@ export type FaultOutcome = {
   readonly late: readonly string[];
 };
 
-export type FaultRun = {
+type FaultRun = {
   readonly outcomes: readonly FaultOutcome[];
   readonly findings: Findings;
   /** The number of acknowledged rows that were not sent to the webhook. */
@@ -46,7 +46,7 @@ export const bench: Bench = async ({ rounds, only, print }) => {
 };
 
 /** Causes the faults one after the other, each when all parts work again. */
-export async function runFaults(names: readonly FaultName[], print: (line: string) => void): Promise<FaultRun> {
+async function runFaults(names: readonly FaultName[], print: (line: string) => void): Promise<FaultRun> {
   await using system = await startFaultySystem({ WEB_CONCURRENCY: "2" });
   const traffic = await startTraffic(system.url, LABEL);
   try {
@@ -124,7 +124,7 @@ function withoutChecks(traffic: Traffic, numbers: ReadonlySet<number>): Traffic 
   return { ...traffic, subscribers };
 }
 
-export function isFaultless({ outcomes, findings, undelivered }: FaultRun): boolean {
+function isFaultless({ outcomes, findings, undelivered }: FaultRun): boolean {
   const { lost, duplicates, refusedAndWritten, hanging, repeated, missedSilently, invented } = findings;
   const counts = [lost, duplicates, refusedAndWritten, hanging, repeated, missedSilently, invented, undelivered];
   return (

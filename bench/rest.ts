@@ -67,7 +67,7 @@ export function targetsOn(cores: number): Targets {
   };
 }
 
-export function judgeExport({ firstByteMilliseconds, grownMebibytes }: Export): string[] {
+function judgeExport({ firstByteMilliseconds, grownMebibytes }: Export): string[] {
   const milliseconds = firstByteMilliseconds.toFixed(0);
   const first = verdict(`export: first byte after ${milliseconds} ms`, firstByteMilliseconds < 100, "100 ms");
   if (grownMebibytes === null) return [first];

@@ -13,7 +13,7 @@ import { freePort } from "./measuring/free-port.ts";
 import type { Bench } from "./measuring/kind.ts";
 import { BUCKET, type FileTraffic, startFileTraffic } from "./storage-faults/file-traffic.ts";
 
-export const STORES = { folder: openFolder, s3: openS3 };
+const STORES = { folder: openFolder, s3: openS3 };
 
 const KILLS_PER_ROUND = 100;
 const CLIENTS = 6;

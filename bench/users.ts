@@ -16,7 +16,7 @@ import type { Scratch } from "./measuring/scratch.ts";
 import { printPreface } from "./preface.ts";
 import { startInstalled } from "./start-installed.ts";
 
-export const DRIZZLE = "Express + Drizzle";
+const DRIZZLE = "Express + Drizzle";
 
 export const SERVERS: readonly ServerLauncher[] = [
   { name: OURS, isInstalled: true, start: (scratch) => startOurs(scratch, scratch.url("authenticator")) },
@@ -32,7 +32,7 @@ export function startOurs(scratch: Pick<Scratch, "url">, url: string): Promise<M
 }
 
 /** User 0 exists because drawn ids begin at 0. pgbench needs USAGE because its statements are parsed before it takes a role. */
-export const PREPARATION = `
+const PREPARATION = `
   insert into users (id, name, email) overriding system value values (0, 'User 0', 'user0@example.org');
   grant usage on schema public to authenticator;`;
 

@@ -13,7 +13,7 @@ export type Distribution = {
   readonly colocation: number;
 };
 
-export type DistributedTable = QualifiedName & Distribution & { readonly oid: number };
+type DistributedTable = QualifiedName & Distribution & { readonly oid: number };
 
 type RunQuery = <Row extends object>(text: string) => Promise<readonly Row[]>;
 

@@ -8,7 +8,7 @@ import type { CatalogTable } from "./tables.ts";
 const PERMISSION_DENIED =
   /^permission denied for (?<kind>table|view|materialized view|foreign table|schema|function) (?<name>.+)$/;
 
-export type RefusedCommand = {
+type RefusedCommand = {
   readonly role: string;
   /** The privileges on its table that the command needs; the first missing one is reported. */
   readonly verbs: readonly TablePrivilege[];

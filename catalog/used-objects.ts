@@ -1,5 +1,5 @@
 /** The columns of a table or view that a request uses, by the kind of use. */
-export type UsedRelation = {
+type UsedRelation = {
   readonly select: readonly string[];
   readonly insert: readonly string[];
   readonly update: readonly string[];

@@ -23,7 +23,7 @@ type TableColumn = {
 };
 
 /** A table with rows that a file is about to drop. */
-export type DroppedTable = {
+type DroppedTable = {
   readonly file: string;
   readonly schema: string;
   readonly name: string;

@@ -1,5 +1,5 @@
 /** The lifetime of a stored value: as long as the browser's, or as that of one tab, which keeps it when the page is loaded again. */
-export type StoredFor = "browser" | "tab";
+type StoredFor = "browser" | "tab";
 
 /** Reads the value that the browser stores under the key; null if it stores nothing, or something else. */
 export function readStoredJson<Value>(

@@ -27,7 +27,7 @@ export type MailTemplates = {
 };
 
 /** Writes the e-mail of that name. */
-export type WriteMail = (client: pg.ClientBase, name: MailName, to: string, values: TemplateValues) => Promise<Email>;
+type WriteMail = (client: pg.ClientBase, name: MailName, to: string, values: TemplateValues) => Promise<Email>;
 
 type SavedTemplate = TemplateSource & {
   readonly name: MailName;

@@ -9,7 +9,7 @@ import { type RandomSchema, type WrittenTable, writeSchema } from "./random-sche
 
 export type EmptyDatabase = { readonly name: string; readonly ownerUrl: string; drop(): Promise<void> };
 
-export type ComparisonOptions = {
+type ComparisonOptions = {
   readonly createDatabase: () => Promise<EmptyDatabase>;
   readonly rootUrl: string;
   /** The folder for backup files. */

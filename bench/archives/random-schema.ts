@@ -105,7 +105,7 @@ export function randomSchema({ aliases, words }: SchemaNames): fc.Arbitrary<Rand
   });
 }
 
-export type WrittenSchema = { readonly statements: readonly string[]; readonly tables: readonly WrittenTable[] };
+type WrittenSchema = { readonly statements: readonly string[]; readonly tables: readonly WrittenTable[] };
 /** A table that holds rows of its own, with an expression per column. */
 export type WrittenTable = { readonly name: string; readonly columns: readonly string[] };
 

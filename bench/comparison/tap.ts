@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from "node:net";
 /** A statement as it was sent: its text, and its values as text. */
 export type Sent = { readonly text: string; readonly values: readonly (string | null)[] };
 
-export type Tap = AsyncDisposable & {
+type Tap = AsyncDisposable & {
   /** The connection string of Postgres through the tap. */
   readonly url: string;
   /** Returns all statements since the last call, in order. */

@@ -17,7 +17,7 @@ const CONNECTIONS = 5_000;
 export type IdleClients = { readonly port: number; readonly request: string; readonly connections: number };
 
 /** The results of the work with and without this many open and rarely used connections. */
-export type IdleCost = {
+type IdleCost = {
   readonly connections: number;
   /** The rate with the connections, divided by the rate without them. */
   readonly share: number;

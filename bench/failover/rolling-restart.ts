@@ -11,7 +11,7 @@ const NAMES = ["a", "b", "c"];
 const SECONDS_BEFORE = 2;
 const LOOK_MS = 50;
 
-export type RollingRestart = {
+type RollingRestart = {
   readonly requests: number;
   readonly failures: Readonly<Record<string, number>>;
   /** The number of closed sockets; each subscriber has one at a time. */

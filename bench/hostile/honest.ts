@@ -17,7 +17,7 @@ export type Measured = {
 
 export type HonestResult = Readonly<Record<HonestKind, Measured>>;
 
-export type HonestCallers = Disposable & { run(url: string, seconds: number): Promise<HonestResult> };
+type HonestCallers = Disposable & { run(url: string, seconds: number): Promise<HonestResult> };
 
 /** Starts the honest callers in a separate process and session, so that attackers and the service do not delay their measurements. */
 export function startHonestCallers(): HonestCallers {

@@ -11,11 +11,11 @@ import { writeFunctions } from "./functions-folder.ts";
 import { LOOP_WATCH, longestHold } from "./loop-holds.ts";
 
 /** The limit of `deploy/kubernetes.yaml`, beyond which a container is killed. */
-export const MEMORY_LIMIT_MEBIBYTES = 1024;
+const MEMORY_LIMIT_MEBIBYTES = 1024;
 /** The limit that node sets by default in such a container. */
 const HEAP_LIMIT = "--max-old-space-size=512";
 
-export type WatchedService = AsyncDisposable & {
+type WatchedService = AsyncDisposable & {
   readonly url: string;
   /** The memory in mebibytes: now, and the maximum so far; null if the system does not say. */
   resident(): Promise<number | null>;

@@ -15,7 +15,7 @@ export type Client = {
   readonly path: (index: number) => string;
 };
 
-export type ClientResult = {
+type ClientResult = {
   readonly name: string;
   readonly requests: number;
   /** The failures by status; 0 if there was no response. */

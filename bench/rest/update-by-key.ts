@@ -9,7 +9,7 @@ import { median } from "../measuring/median.ts";
 import { CALLER, ITEMS, OWNERS } from "../measuring/schema.ts";
 import type { Scratch } from "../measuring/scratch.ts";
 
-export const UPDATED_ROWS = ITEMS / OWNERS;
+const UPDATED_ROWS = ITEMS / OWNERS;
 const LEAST = 0.6;
 
 type UpdateByKey = { readonly ratio: number; readonly rowsPerSecond: number };

@@ -27,7 +27,7 @@ export type Sample = {
   readonly sessions: number;
 };
 
-export type Course = {
+type Course = {
   readonly done: number;
   /** The failures, with their number. */
   readonly failures: Readonly<Record<string, number>>;
@@ -43,7 +43,7 @@ export type Course = {
 
 export type GrownObjects = { readonly name: string; readonly count: number; readonly bytes: number };
 
-export type SoakOptions = {
+type SoakOptions = {
   /** The minimum number of activities. */
   readonly activities?: number;
   /** The part of the time in which each client is busy. */
@@ -52,7 +52,7 @@ export type SoakOptions = {
   readonly hasSnapshots?: boolean;
 };
 
-export type Soak = AsyncDisposable & {
+type Soak = AsyncDisposable & {
   readonly heap: Heap;
   run(seconds: number, options?: SoakOptions): Promise<Course>;
 };
@@ -190,7 +190,7 @@ export type Line = {
 };
 
 /** Fits a straight line by least squares. */
-export function lineThrough(points: readonly Point[]): Line {
+function lineThrough(points: readonly Point[]): Line {
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const middle = { x: mean(points.map(({ x }) => x)), y: mean(points.map(({ y }) => y)) };
   const spread = points.reduce((sum, { x }) => sum + (x - middle.x) ** 2, 0);

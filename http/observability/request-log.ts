@@ -13,7 +13,7 @@ const MIN_FILES = 16;
 /** A file is searched in one turn, in which no request is served: some milliseconds. */
 const MAX_FILE_BYTES = 1_000_000;
 
-export type LogFile = { readonly path: string; readonly bytes: number; readonly modified: number };
+type LogFile = { readonly path: string; readonly bytes: number; readonly modified: number };
 
 type RequestLogOptions = {
   /** The folder, which all processes share. */

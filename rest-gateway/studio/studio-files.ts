@@ -38,14 +38,14 @@ type Edition = {
   readonly modified: ReadonlyMap<string, number>;
 };
 
-export type StudioFile = {
+type StudioFile = {
   readonly content: CompressedContent;
   /** True if the content at the path never changes. */
   readonly isLasting: boolean;
 };
 
 /** The paths of the files that a page loads at first. */
-export type PageFiles = { readonly main: string; readonly modules: readonly string[]; readonly styles: string };
+type PageFiles = { readonly main: string; readonly modules: readonly string[]; readonly styles: string };
 
 /** Reads Studio's bundle, or makes it from the sources, again after each change of them. */
 export class StudioFiles {

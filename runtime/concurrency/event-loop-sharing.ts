@@ -80,7 +80,7 @@ export function noteAcceptedConnection(): void {
 }
 
 /** Calls back after some turns of the event loop. */
-export function afterEventLoopTurns(callback: () => void): void {
+function afterEventLoopTurns(callback: () => void): void {
   let turns = TURNS_BETWEEN_WORK;
   let acceptingTurns = MAX_ACCEPTING_TURNS;
   let accepted = acceptedConnections;

@@ -23,7 +23,7 @@ export function readMatrixPage({ users, after }: MatrixRequest, signal: AbortSig
   return adminCall<MatrixPage>(`GET /policies?${query}`, { signal });
 }
 
-export type WhyRequest = { readonly path: string; readonly schema: string | null; readonly as: TriedAs };
+type WhyRequest = { readonly path: string; readonly schema: string | null; readonly as: TriedAs };
 
 export function explainRequest(body: WhyRequest, signal: AbortSignal): Promise<RowsExplanation | RefusalExplanation> {
   return adminCall("POST /why", { body, signal });
@@ -46,7 +46,7 @@ export async function readFindings(comparesMigrations: boolean, signal: AbortSig
 /** The maximum length of values in an address; for longer ones the page explains the request without them. */
 const MAX_VALUES_LENGTH = 2_000;
 
-export type LinkedWrite = {
+type LinkedWrite = {
   readonly command: WriteCommand;
   /** The written columns as a JSON object. */
   readonly values?: string;

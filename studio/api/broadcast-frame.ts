@@ -1,5 +1,5 @@
 /** A broadcast as the service sends it: https://supabase.com/docs/guides/realtime/protocol. */
-export type BroadcastFrame = { readonly topic: string; readonly event: string; readonly payload: unknown };
+type BroadcastFrame = { readonly topic: string; readonly event: string; readonly payload: unknown };
 
 const BROADCAST_KIND = 4;
 const HEADER_BYTES = 5;

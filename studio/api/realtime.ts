@@ -31,14 +31,14 @@ export type ChannelStatus =
   /** The channel is joined again later; changes may have been missed. */
   | { readonly state: "interrupted"; readonly reason: string | null };
 
-export type ChannelHandlers = {
+type ChannelHandlers = {
   readonly onChange?: (change: ReceivedChange) => void;
   readonly onStatus?: (status: ChannelStatus) => void;
   /** Called for each message of the channel, as it was received. */
   readonly onMessage?: (event: string, payload: unknown) => void;
 };
 
-export type RealtimeOptions = {
+type RealtimeOptions = {
   /** The address of the server with `ws:` or `wss:`, without a path. */
   readonly address: string;
   /** Returns the token of the caller. Null if nobody is signed in; then no socket is opened. */
@@ -54,7 +54,7 @@ const HEARTBEAT_MS = 25_000;
 const defaultRetryDelay = (failures: number) => Math.min(1000 * 2 ** failures, 30_000);
 
 /** The options of a channel that clients choose: https://supabase.com/docs/guides/realtime/protocol. */
-export type ChannelConfig = {
+type ChannelConfig = {
   readonly private?: boolean;
   readonly broadcast?: { readonly self: boolean };
   readonly presence?: { readonly enabled: boolean; readonly key?: string };

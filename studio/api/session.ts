@@ -13,7 +13,7 @@ import {
 } from "./viewed-caller.ts";
 
 /** The reason why the sign-in pages do not lead to a session. */
-export type SignInObstacle = "no accounts" | "not an administrator";
+type SignInObstacle = "no accounts" | "not an administrator";
 
 export type SessionState =
   | { readonly status: "starting" }
@@ -92,7 +92,7 @@ export function actingUser(state: SessionState): string | null {
 }
 
 /** Sets the caller whose rows are shown; null shows everything as the administrator again. */
-export function setViewAs(viewAs: ViewedCaller | null): void {
+function setViewAs(viewAs: ViewedCaller | null): void {
   const state = sessionState.get();
   if (state.status === "signed-in") sessionState.set({ ...state, viewAs });
 }

@@ -5,7 +5,7 @@ import { Button } from "./button.ts";
 import { Dialog } from "./dialog.ts";
 import { Notice } from "./notice.ts";
 
-export type ActionDialogProps = {
+type ActionDialogProps = {
   readonly title: string;
   /** The label of the button that runs the action. */
   readonly action: string;

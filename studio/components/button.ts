@@ -1,7 +1,7 @@
 import { type Children, html } from "../html.ts";
 import { Icon, type IconName } from "./icon.ts";
 
-export type ButtonProps = {
+type ButtonProps = {
   readonly kind?: "plain" | "primary" | "danger" | "quiet";
   readonly size?: "normal" | "small";
   readonly icon?: IconName;
@@ -35,7 +35,7 @@ export function Button(props: ButtonProps) {
   `;
 }
 
-export type IconButtonProps = Omit<ButtonProps, "children" | "icon"> & {
+type IconButtonProps = Omit<ButtonProps, "children" | "icon"> & {
   readonly icon: IconName;
   readonly label: string;
 };

@@ -6,9 +6,9 @@ import { useWidth } from "./use-width.ts";
 
 export type ChartPoint = { readonly at: number; readonly value: number };
 
-export type ChartSeries = { readonly name: string; readonly points: readonly ChartPoint[] };
+type ChartSeries = { readonly name: string; readonly points: readonly ChartPoint[] };
 
-export type TimeChartProps = {
+type TimeChartProps = {
   readonly title: string;
   readonly series: readonly ChartSeries[];
   /** The start of the time span; both are in milliseconds since 1970. */

@@ -3,7 +3,7 @@ import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { Button } from "./button.ts";
 
-export type CodeBlockProps = { readonly text: string; readonly label: string; readonly wrap?: boolean };
+type CodeBlockProps = { readonly text: string; readonly label: string; readonly wrap?: boolean };
 
 const CONFIRMED_MS = 1500;
 

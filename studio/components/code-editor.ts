@@ -6,7 +6,7 @@ import { Notice } from "./notice.ts";
 
 export type { CodeMirror, CodeProblem } from "./code-mirror.ts";
 
-export type CodeEditorProps = {
+type CodeEditorProps = {
   readonly label: string;
   readonly language: CodeMirrorOptions["language"];
   readonly value: string;

@@ -61,7 +61,7 @@ export type CodeMirrorOptions = {
   readonly onChange: (text: string) => void;
 };
 
-export type TextRange = { readonly from: number; readonly to: number };
+type TextRange = { readonly from: number; readonly to: number };
 
 export type CodeMirror = {
   readonly text: string;

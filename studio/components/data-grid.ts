@@ -16,7 +16,7 @@ const MIN_WIDTH_FOR_NUMBERS = 500;
 /** The number of scrolled rows after which rows get new places within the element that contains and moves them. */
 const ROWS_PER_ORIGIN = 1024;
 
-export type DataGridProps<Row> = GridCursorOptions<Row> & {
+type DataGridProps<Row> = GridCursorOptions<Row> & {
   /** The name of the grid for screen readers. */
   readonly label: string;
   /** Renders a cell. Keep the function the same between renderings, so that unchanged rows are not rendered again. */

@@ -3,7 +3,7 @@ import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { IconButton } from "./button.ts";
 
-export type DialogProps = {
+type DialogProps = {
   readonly title: string;
   readonly size?: "normal" | "wide" | "drawer";
   /** Called by Escape, the close button and a click beside the dialog. The owner then stops rendering the dialog. */

@@ -23,7 +23,7 @@ export function Field(props: FieldProps & { readonly control: (attributes: Recor
   `;
 }
 
-export type TextFieldProps = FieldProps & {
+type TextFieldProps = FieldProps & {
   readonly value: string;
   readonly onInput: (value: string) => void;
   readonly type?: "text" | "search" | "password" | "number" | "email" | "date" | "time" | "datetime-local";
@@ -48,7 +48,7 @@ export function TextField({ label, hint, error, hideLabel, onInput, type = "text
   return html`<${Field} label=${label} hint=${hint} error=${error} hideLabel=${hideLabel} control=${control} />`;
 }
 
-export type TextAreaProps = Omit<TextFieldProps, "type"> & { readonly rows?: number };
+type TextAreaProps = Omit<TextFieldProps, "type"> & { readonly rows?: number };
 
 export function TextArea({ label, hint, error, hideLabel, onInput, ...input }: TextAreaProps) {
   const control = (attributes: Record<string, unknown>) => html`
@@ -62,7 +62,7 @@ export function TextArea({ label, hint, error, hideLabel, onInput, ...input }: T
   return html`<${Field} label=${label} hint=${hint} error=${error} hideLabel=${hideLabel} control=${control} />`;
 }
 
-export type CheckboxProps = {
+type CheckboxProps = {
   readonly label: string;
   readonly checked: boolean;
   readonly disabled?: boolean;

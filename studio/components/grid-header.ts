@@ -18,7 +18,7 @@ export type HeaderActions = {
   readonly onColumnMenu?: ((column: string, anchor: Element) => void) | undefined;
 };
 
-export type GridHeaderProps = HeaderActions & {
+type GridHeaderProps = HeaderActions & {
   readonly gridId: string;
   readonly columns: readonly PlacedColumn[];
   readonly sort: readonly GridSort[];

@@ -4,7 +4,7 @@ export type GridCell = {
   readonly column: number;
 };
 
-export type GridSize = {
+type GridSize = {
   readonly rows: number;
   readonly columns: number;
   /** The number of rows that fit into the view. */

@@ -6,7 +6,7 @@ import { type CellRange, type GridCell, isWithin } from "./grid-keys.ts";
 
 export type CellRenderer<Row> = (row: Row, column: GridColumn, cell: GridCell) => Children;
 
-export type GridRowProps<Row> = {
+type GridRowProps<Row> = {
   readonly gridId: string;
   readonly index: number;
   /** The row; undefined while it is being read. */

@@ -14,7 +14,7 @@ export type MenuItem = {
   readonly onSelect?: () => void;
 };
 
-export type MenuProps = {
+type MenuProps = {
   readonly label: string;
   readonly icon?: IconName;
   /** The content of the button beside the icon; without it the button shows only the icon. */

@@ -3,7 +3,7 @@ import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { Button } from "./button.ts";
 
-export type NoticeProps = {
+type NoticeProps = {
   readonly kind?: "info" | "success" | "warning" | "error";
   readonly title?: string;
   /** An error, shown with its code and hint. */

@@ -1,9 +1,9 @@
 import { html } from "../html.ts";
 import { Field, type FieldProps } from "./field.ts";
 
-export type SelectOption = { readonly value: string; readonly label?: string; readonly disabled?: boolean };
+type SelectOption = { readonly value: string; readonly label?: string; readonly disabled?: boolean };
 
-export type SelectProps = FieldProps & {
+type SelectProps = FieldProps & {
   readonly value: string;
   readonly options: readonly (SelectOption | string)[];
   readonly disabled?: boolean;

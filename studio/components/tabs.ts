@@ -3,7 +3,7 @@ import { type Children, html } from "../html.ts";
 
 export type Tab = { readonly name: string; readonly title: string };
 
-export type TabsProps = {
+type TabsProps = {
   readonly label: string;
   readonly tabs: readonly Tab[];
   readonly current: string;

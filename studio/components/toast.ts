@@ -3,7 +3,7 @@ import { makeStore, useStore } from "../store.ts";
 import { texts } from "../texts.ts";
 import { Button, IconButton } from "./button.ts";
 
-export type Toast = {
+type Toast = {
   readonly text: string;
   readonly kind?: "info" | "error";
   /** An action about the message, such as undo. */

@@ -2,7 +2,7 @@ import type { FunctionComponent } from "preact";
 import type { IconName } from "../components/icon.ts";
 import { texts } from "../texts.ts";
 
-export type StudioPage = {
+type StudioPage = {
   /** The first segment of the page's path below `/studio`. */
   readonly name: string;
   readonly title: string;

@@ -3,7 +3,7 @@ import { html } from "../html.ts";
 
 const DOCUMENT = "/studio/app/email-frame.html";
 
-export type EmailFrameProps = { readonly title: string; readonly content: string };
+type EmailFrameProps = { readonly title: string; readonly content: string };
 
 /** Shows the HTML of an e-mail in a frame that has neither the scripts nor the origin of Studio. */
 export function EmailFrame({ title, content }: EmailFrameProps) {

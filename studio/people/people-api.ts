@@ -139,7 +139,7 @@ export type ApiKey = {
   readonly lastUsedAt: string | null;
 };
 
-export type NewKey = {
+type NewKey = {
   readonly role: string;
   readonly name: string;
   readonly owner: number | null;

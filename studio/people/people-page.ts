@@ -25,7 +25,7 @@ const TABS = {
   audit: AuditTab,
 } as const;
 
-export type TabName = keyof typeof TABS;
+type TabName = keyof typeof TABS;
 
 const isTab = (name: string): name is TabName => Object.hasOwn(TABS, name);
 
@@ -50,7 +50,7 @@ export function PeoplePage() {
   `;
 }
 
-export function ProvidersTab() {
+function ProvidersTab() {
   const { value, error, isLoading, reload } = useLoaded((signal) => listProviders(signal), []);
   const { name, kind, issuer, state, signUps, identities } = texts.people.columns;
   const { providers } = texts.people;

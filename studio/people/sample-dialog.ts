@@ -5,7 +5,7 @@ import { showToast } from "../components/toast.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 
-export type SampleDialogProps = {
+type SampleDialogProps = {
   readonly hint: string;
   readonly send: (email: string) => Promise<void>;
   readonly onSent?: () => void;

@@ -65,7 +65,7 @@ function processorUse(state: RunningState, previous: RunningState | null): numbe
   return state.processes.reduce((sum, each) => sum + Math.max(0, usedBy(each)), 0);
 }
 
-export type RequestSeries = {
+type RequestSeries = {
   readonly rate: readonly ChartPoint[];
   readonly failures: readonly ChartPoint[];
   readonly p50: readonly ChartPoint[];

@@ -11,7 +11,7 @@ export const COLUMN_CHOICES = ["all", "keys", "none"] as const;
 /** The choice of columns that the boxes show. */
 export type ColumnChoice = (typeof COLUMN_CHOICES)[number];
 
-export type DiagramRow = {
+type DiagramRow = {
   readonly name: string;
   readonly type: string;
   readonly isKey: boolean;
@@ -43,7 +43,7 @@ export type DiagramLink = LayoutEdge & {
 
 export type DiagramModel = { readonly boxes: readonly DiagramBox[]; readonly links: readonly DiagramLink[] };
 
-export type DiagramChoice = {
+type DiagramChoice = {
   readonly tables: readonly DescribedTable[];
   readonly columns: ColumnChoice;
 };

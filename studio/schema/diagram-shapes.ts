@@ -13,7 +13,7 @@ import {
 import type { Point } from "./layout.ts";
 import { pathToTable } from "./objects.ts";
 
-export type BoxProps = {
+type BoxProps = {
   readonly box: DiagramBox;
   readonly at: Point;
   /** True if the pointer is on the table or on one that it is related to. */

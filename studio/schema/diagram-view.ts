@@ -20,7 +20,7 @@ import { PanZoom } from "./pan-zoom.ts";
 
 export type PlaceOf = (id: string) => Point;
 
-export type DiagramViewProps = {
+type DiagramViewProps = {
   readonly model: DiagramModel;
   readonly placeOf: PlaceOf;
   readonly onMove: (id: string, distance: Point) => void;

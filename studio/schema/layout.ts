@@ -4,7 +4,7 @@ export type LayoutBox = { readonly id: string; readonly width: number; readonly 
 export type LayoutEdge = { readonly from: string; readonly to: string };
 export type Point = { readonly x: number; readonly y: number };
 /** The positions of the upper left corners by id. */
-export type Layout = ReadonlyMap<string, Point>;
+type Layout = ReadonlyMap<string, Point>;
 
 const COLUMN_GAP = 72;
 const ROW_GAP = 28;

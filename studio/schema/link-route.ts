@@ -1,6 +1,6 @@
 import { type LinkEnd, linkPath } from "./diagram-model.ts";
 
-export type Rectangle = { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
+type Rectangle = { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
 
 const CLEARANCE = 12;
 const SAMPLES = 24;

@@ -18,7 +18,7 @@ export type SchemaObject = {
   readonly internal: boolean;
 };
 
-export type ObjectFilter = {
+type ObjectFilter = {
   readonly text: string;
   /** The kind of object; null for all. */
   readonly kind: ObjectKind | null;

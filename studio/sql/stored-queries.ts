@@ -6,7 +6,7 @@ import { isJsonObject, readStoredJson, writeStoredJson } from "../stored-json.ts
 
 export type QueryTab = { readonly id: string; readonly name: string; readonly text: string };
 
-export type OpenTabs = { readonly tabs: readonly QueryTab[]; readonly current: string };
+type OpenTabs = { readonly tabs: readonly QueryTab[]; readonly current: string };
 
 /** A text that was run before. */
 export type HistoryEntry = {

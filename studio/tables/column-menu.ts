@@ -5,7 +5,7 @@ import type { RowsState } from "./rows/filters.ts";
 import { isSortable } from "./rows/table-access.ts";
 import type { TableColumns } from "./rows/use-columns.ts";
 
-export type ColumnMenuProps = {
+type ColumnMenuProps = {
   readonly column: string;
   readonly anchor: Element;
   readonly columns: TableColumns;

@@ -7,7 +7,7 @@ import { texts } from "../texts.ts";
 import { type FilterOperator, filterKind, operatorsOf, type RowFilter, wantsValue } from "./rows/filters.ts";
 import type { TableColumns } from "./rows/use-columns.ts";
 
-export type FilterBarProps = {
+type FilterBarProps = {
   readonly columns: TableColumns;
   readonly filters: readonly RowFilter[];
   /** The filter that is not applied yet. */

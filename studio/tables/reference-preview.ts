@@ -15,7 +15,7 @@ import type { RowWindows } from "./rows/row-windows.ts";
 import { readableColumns } from "./rows/table-access.ts";
 import type { TableColumns } from "./rows/use-columns.ts";
 
-export type ReferencePreviewProps = {
+type ReferencePreviewProps = {
   readonly catalog: DatabaseDescription;
   readonly table: DescribedTable;
   readonly windows: RowWindows;

@@ -14,7 +14,7 @@ function rowPath({ name, primary_key: key }: DescribedTable, row: TableRow): str
   return `${tablePath(name)}?${formatQuery(keyFilters(key, [row]))}`;
 }
 
-export type RowDetailsProps = {
+type RowDetailsProps = {
   readonly catalog: DatabaseDescription;
   readonly table: DescribedTable;
   readonly columns: readonly DescribedColumn[];

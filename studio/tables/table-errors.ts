@@ -19,7 +19,7 @@ import { grantStatements } from "./rows/table-access.ts";
 
 const ApplySqlDialog = lazy(async () => (await import("../schema/forms/apply-sql-dialog.ts")).ApplySqlDialog);
 
-export type TableErrorsProps = {
+type TableErrorsProps = {
   readonly catalog: DatabaseDescription;
   readonly windows: RowWindows;
   readonly role: string;
@@ -73,7 +73,7 @@ function claimsOfViewed(): { readonly claims?: object } {
   return state.status === "signed-in" && state.viewAs ? { claims: state.viewAs.claims } : {};
 }
 
-export type MissingGrantProps = {
+type MissingGrantProps = {
   readonly role: string;
   readonly table: DescribedTable;
   readonly sql: string;

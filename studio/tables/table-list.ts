@@ -7,7 +7,7 @@ import { pathTo } from "../router.ts";
 import { texts } from "../texts.ts";
 import { findObstacle } from "./rows/table-access.ts";
 
-export type TableListProps = {
+type TableListProps = {
   readonly catalog: DatabaseDescription;
   readonly role: string;
   readonly chosen: DescribedName | null;

@@ -14,7 +14,7 @@ import type { TableColumns } from "./rows/use-columns.ts";
 
 const ViewsDialog = lazy(async () => (await import("./views-dialog.ts")).ViewsDialog);
 
-export type TableToolbarProps = {
+type TableToolbarProps = {
   readonly table: DescribedTable;
   readonly windows: RowWindows;
   readonly columns: TableColumns;

@@ -37,7 +37,7 @@ import { useTableRows } from "./rows/use-table-rows.ts";
 import { GrantDialog, TableErrors, WhyLink } from "./table-errors.ts";
 import { TableToolbar } from "./table-toolbar.ts";
 
-export type TableViewProps = {
+type TableViewProps = {
   readonly catalog: DatabaseDescription;
   readonly role: string;
   readonly table: DescribedTable;

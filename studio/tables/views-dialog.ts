@@ -15,7 +15,7 @@ import { formatRowsState, type RowsState } from "./rows/filters.ts";
 import type { TableColumns } from "./rows/use-columns.ts";
 import { deleteSharedView, listSharedViews, shareView } from "./shared-views.ts";
 
-export type ViewsDialogProps = {
+type ViewsDialogProps = {
   readonly table: DescribedTable;
   readonly columns: TableColumns;
   readonly state: RowsState;

@@ -33,7 +33,7 @@ export type HostileResult = {
   readonly ending: string | null;
 };
 
-export type Hostile = AsyncDisposable & {
+type Hostile = AsyncDisposable & {
   readonly scratch: Scratch;
   run(names: readonly AttackName[], seconds: number): Promise<HostileResult>;
 };
@@ -109,7 +109,7 @@ export type Attacker = Disposable & {
 };
 
 /** Starts an attacker in a separate process; resolves when it is ready. */
-export async function startAttacker(name: AttackName): Promise<Attacker> {
+async function startAttacker(name: AttackName): Promise<Attacker> {
   const child = fork(join(import.meta.dirname, "../attack-client.ts"), [name], {
     serialization: "advanced",
     detached: true,

@@ -20,7 +20,7 @@ export function NewJobButton({ kind, onChange }: NewJobProps) {
   `;
 }
 
-export type JobActionsProps = NewJobProps & {
+type JobActionsProps = NewJobProps & {
   readonly name: string;
   readonly isEnabled: boolean;
   /** The number of a webhook's dead deliveries. */

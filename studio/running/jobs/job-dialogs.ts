@@ -28,7 +28,7 @@ import { runOwnerSql } from "./run-owner-sql.ts";
 
 const words = texts.jobs;
 
-export type JobDialogProps = {
+type JobDialogProps = {
   readonly kind: JobKind;
   /** The name of the row; null for a new one. */
   readonly name: string | null;

@@ -14,7 +14,7 @@ import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
 import { DryRunReport } from "./dry-run-report.ts";
 
-export type ApplySqlDialogProps = {
+type ApplySqlDialogProps = {
   readonly title: string;
   /** The SQL; it can be edited before it is applied. */
   readonly sql: string;

@@ -8,7 +8,7 @@ import { FormDialog, type FormEvents, useForm } from "./form-dialog.ts";
 
 const words = texts.schemaForms;
 
-export type AddColumnProps = FormEvents & { readonly catalog: DatabaseDescription; readonly table: DescribedTable };
+type AddColumnProps = FormEvents & { readonly catalog: DatabaseDescription; readonly table: DescribedTable };
 
 export function AddColumnDialog({ catalog, table, ...events }: AddColumnProps) {
   const [column, change] = useForm(NEW_COLUMN);
@@ -20,7 +20,7 @@ export function AddColumnDialog({ catalog, table, ...events }: AddColumnProps) {
   `;
 }
 
-export type EditColumnProps = AddColumnProps & { readonly column: DescribedColumn };
+type EditColumnProps = AddColumnProps & { readonly column: DescribedColumn };
 
 export function EditColumnDialog({ catalog, table, column, ...events }: EditColumnProps) {
   const from: ColumnState = {

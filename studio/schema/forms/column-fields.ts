@@ -34,7 +34,7 @@ export function typeNames({ types, schemas }: Pick<DatabaseDescription, "types" 
   return [...TYPES, ...types.filter((type) => isOwn(type.schema) && type.kind !== "multirange").map(quoteTable)];
 }
 
-export type ColumnFieldsProps = {
+type ColumnFieldsProps = {
   readonly column: ColumnForm;
   readonly catalog: DatabaseDescription;
   readonly onChange: (change: Partial<ColumnForm>) => void;
@@ -82,7 +82,7 @@ function changeReference(
   return { references, type: target?.columns.find(({ name }) => name === references.column)?.type ?? column.type };
 }
 
-export type TypeFieldProps = {
+type TypeFieldProps = {
   readonly label?: string;
   readonly hideLabel?: boolean;
   readonly value: string;

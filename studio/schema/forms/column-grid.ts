@@ -9,9 +9,9 @@ import { type ColumnForm, NEW_COLUMN } from "./column-sql.ts";
 
 const words = texts.schemaForms;
 
-export type ColumnGridForm = { readonly columns: readonly ColumnForm[]; readonly primaryKey: readonly string[] };
+type ColumnGridForm = { readonly columns: readonly ColumnForm[]; readonly primaryKey: readonly string[] };
 
-export type ColumnGridProps = {
+type ColumnGridProps = {
   readonly form: ColumnGridForm;
   readonly catalog: DatabaseDescription;
   readonly onChange: (change: Partial<ColumnGridForm>) => void;

@@ -12,7 +12,7 @@ import { tableOfKey } from "./table-dialogs.ts";
 
 const words = texts.schemaForms;
 
-export type ConstraintDialogProps = FormEvents & { readonly table: DescribedTable };
+type ConstraintDialogProps = FormEvents & { readonly table: DescribedTable };
 
 const columnNames = ({ columns }: DescribedTable) => columns.map(({ name }) => name);
 
@@ -61,7 +61,7 @@ export function IndexDialog({ table, ...events }: ConstraintDialogProps) {
   `;
 }
 
-export type ForeignKeyDialogProps = ConstraintDialogProps & { readonly catalog: DatabaseDescription };
+type ForeignKeyDialogProps = ConstraintDialogProps & { readonly catalog: DatabaseDescription };
 
 type ForeignKeyState = {
   readonly name: string;

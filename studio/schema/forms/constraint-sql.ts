@@ -1,7 +1,7 @@
 import { expression, NO_TRANSACTION, type QualifiedName, quoteName, quoteNames, quoteTable } from "../../sql-text.ts";
 import type { ReferentialAction } from "./column-sql.ts";
 
-export type ForeignKeyForm = {
+type ForeignKeyForm = {
   readonly name: string;
   readonly columns: readonly string[];
   readonly target: QualifiedName;
@@ -23,13 +23,13 @@ export function addForeignKey(table: QualifiedName, key: ForeignKeyForm): string
   return addConstraint(table, name, definition);
 }
 
-export type CheckForm = { readonly name: string; readonly condition: string; readonly notValid: boolean };
+type CheckForm = { readonly name: string; readonly condition: string; readonly notValid: boolean };
 
 export function addCheck(table: QualifiedName, { name, condition, notValid }: CheckForm): string {
   return addConstraint(table, name, `check (${expression(condition)})${notValid ? " not valid" : ""}`);
 }
 
-export type UniqueForm = {
+type UniqueForm = {
   readonly name: string;
   readonly columns: readonly string[];
   /** True if nulls are equal: at most one row has none. */

@@ -14,7 +14,7 @@ import { createTable, type TableForm } from "./table-sql.ts";
 
 const words = texts.schemaForms;
 
-export type CreateTableProps = FormEvents & {
+type CreateTableProps = FormEvents & {
   readonly catalog: DatabaseDescription;
   /** The schema that is chosen first. */
   readonly schema: string;

@@ -16,7 +16,7 @@ export type FormEvents = {
   readonly onApplied?: (change: AppliedSql) => void;
 };
 
-export type FormDialogProps = FormEvents & {
+type FormDialogProps = FormEvents & {
   readonly title: string;
   /** A short description of the change, for the name of its file. */
   readonly name: string;
@@ -51,7 +51,7 @@ export function useForm<Form extends object>(initial: Form): [Form, (change: Par
   return [form, (change) => setForm((before) => ({ ...before, ...change }))];
 }
 
-export type ChoicesProps = {
+type ChoicesProps = {
   readonly label: string;
   readonly hint?: string;
   readonly options: readonly string[];

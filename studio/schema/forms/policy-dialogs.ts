@@ -26,7 +26,7 @@ import {
 
 const words = texts.schemaForms;
 
-export type PolicyDialogProps = FormEvents & {
+type PolicyDialogProps = FormEvents & {
   readonly catalog: DatabaseDescription;
   readonly table: DescribedTable;
   /** The policy; null for a new one. */
@@ -131,7 +131,7 @@ function rowsOf({ schema, name }: DescribedTable, catalog: DatabaseDescription):
   return { table: { schema, name }, roles: requestRoles(catalog) };
 }
 
-export type GrantsDialogProps = FormEvents & {
+type GrantsDialogProps = FormEvents & {
   readonly catalog: DatabaseDescription;
   readonly table: DescribedTable;
 };

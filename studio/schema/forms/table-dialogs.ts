@@ -10,7 +10,7 @@ import { addEnumLabel, commentOnTable, createEnum, renameTable } from "./table-s
 
 const words = texts.schemaForms;
 
-export type EditTableProps = FormEvents & { readonly table: DescribedTable };
+type EditTableProps = FormEvents & { readonly table: DescribedTable };
 
 export function EditTableDialog({ table, ...events }: EditTableProps) {
   const [form, change] = useForm({ name: table.name, comment: table.comment ?? "" });
@@ -45,7 +45,7 @@ export function DropDialog({ title, name, makeSql, ...events }: DropProps) {
   `;
 }
 
-export type CreateEnumProps = FormEvents & { readonly schema: string };
+type CreateEnumProps = FormEvents & { readonly schema: string };
 
 export function CreateEnumDialog({ schema, ...events }: CreateEnumProps) {
   const [form, change] = useForm({ name: "", labels: "" });
@@ -59,7 +59,7 @@ export function CreateEnumDialog({ schema, ...events }: CreateEnumProps) {
   `;
 }
 
-export type AddLabelProps = FormEvents & { readonly type: DescribedType };
+type AddLabelProps = FormEvents & { readonly type: DescribedType };
 
 export function AddLabelDialog({ type, ...events }: AddLabelProps) {
   const [form, change] = useForm({ label: "", after: "" });

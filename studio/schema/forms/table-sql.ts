@@ -90,7 +90,7 @@ export function publishTable(table: QualifiedName): string {
   ].join("\n");
 }
 
-export type EnumForm = QualifiedName & { readonly labels: readonly string[] };
+type EnumForm = QualifiedName & { readonly labels: readonly string[] };
 
 export function createEnum(type: EnumForm): string {
   return unlessExists(`create type ${quoteTable(type)} as enum (${type.labels.map(quoteText).join(", ")});`);

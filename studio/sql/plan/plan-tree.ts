@@ -24,9 +24,9 @@ export type PlanNode = {
   readonly children: readonly PlanNode[];
 };
 
-export type PlanDetail = { readonly name: string; readonly value: string };
+type PlanDetail = { readonly name: string; readonly value: string };
 
-export type PlanTree = {
+type PlanTree = {
   readonly root: PlanNode;
   readonly isAnalyzed: boolean;
   readonly planningMilliseconds: number | null;

@@ -8,7 +8,7 @@ import { type EditedValue, ValueInput } from "./value-input.ts";
 /** The move of the active cell after a value was saved. */
 export type CellMove = "stay" | "down" | "next" | "previous";
 
-export type CellEditorProps = {
+type CellEditorProps = {
   readonly column: EditedColumn;
   readonly value: string | null;
   /** The reason why the value was not saved. */

@@ -4,7 +4,7 @@ import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
 import { ComparedColumns } from "./compared-columns.ts";
 
-export type CompareDialogProps = {
+type CompareDialogProps = {
   readonly table: string;
   readonly columns: readonly string[];
   readonly rows: readonly [TableRow, TableRow];

@@ -6,7 +6,7 @@ import { texts } from "../../texts.ts";
 import { ComparedColumns } from "./compared-columns.ts";
 import type { RowValues } from "./row-requests.ts";
 
-export type ConflictDialogProps = {
+type ConflictDialogProps = {
   readonly columns: readonly string[];
   readonly before: TableRow;
   readonly theirs: TableRow;

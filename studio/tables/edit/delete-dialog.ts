@@ -10,7 +10,7 @@ import { texts } from "../../texts.ts";
 import { type CascadeStep, countAffected, isRestricted } from "./cascade.ts";
 import { isForbidden } from "./row-changes.ts";
 
-export type DeleteDialogProps = {
+type DeleteDialogProps = {
   readonly table: string;
   readonly rows: readonly TableRow[];
   /** The page that explains why privileges and policies refuse the delete. */

@@ -28,7 +28,7 @@ export type EditingRights = {
   readonly grantsFor: (needed: NeededPrivilege) => string;
 };
 
-export type EditingContext = {
+type EditingContext = {
   readonly changer: RowChanger;
   readonly tables: readonly EditedTable[];
   readonly rights: EditingRights;
@@ -43,7 +43,7 @@ export type EditingContext = {
 };
 
 /** The cell that is edited. */
-export type EditedCell = {
+type EditedCell = {
   readonly at: GridCell;
   readonly column: EditedColumn;
   readonly row: TableRow;
@@ -55,14 +55,14 @@ export type EditedCell = {
 };
 
 /** A change that failed because somebody else was faster. */
-export type EditConflict = {
+type EditConflict = {
   readonly columns: readonly string[];
   readonly before: TableRow;
   readonly theirs: TableRow;
   readonly yours: RowValues;
 };
 
-export type EditingDialog =
+type EditingDialog =
   | { readonly kind: "form"; readonly row: TableRow | null }
   | { readonly kind: "delete"; readonly rows: readonly TableRow[] }
   | { readonly kind: "compare"; readonly rows: readonly [TableRow, TableRow] }

@@ -25,7 +25,7 @@ export type RowChanger = {
   readonly send: SendRequest;
 };
 
-export type UpdateResult =
+type UpdateResult =
   | { readonly status: "changed"; readonly row: TableRow }
   /** Somebody else changed the same columns meanwhile. */
   | { readonly status: "conflict"; readonly row: TableRow; readonly columns: readonly string[] }

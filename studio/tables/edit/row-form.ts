@@ -22,7 +22,7 @@ export type ValuePicker = {
   readonly open: (onPick: (values: RowValues, name?: string) => void) => void;
 };
 
-export type RowFormProps = {
+type RowFormProps = {
   readonly table: EditedTable;
   /** The row; null for a new one. */
   readonly row: TableRow | null;

@@ -14,7 +14,7 @@ export type RestRequest = {
 /** The values to write, as Postgres's texts. */
 export type RowValues = Readonly<Record<string, string | null>>;
 
-export type UpdateRequest = RestRequest & {
+type UpdateRequest = RestRequest & {
   /** Changed columns whose old values filters cannot compare exactly; the row is read before, to compare them. */
   readonly unchecked: readonly string[];
 };

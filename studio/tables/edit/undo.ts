@@ -14,12 +14,12 @@ export type RowChangeRecord =
   | { readonly kind: "insert"; readonly row: TableRow }
   | { readonly kind: "delete"; readonly rows: readonly TableRow[]; readonly alsoChanged: number };
 
-export type UndoResult =
+type UndoResult =
   | { readonly status: "undone"; readonly rows: readonly TableRow[] }
   | { readonly status: "impossible"; readonly reason: UndoObstacle };
 
 /** The reason why a change cannot be undone. */
-export type UndoObstacle = "changed" | "gone" | "refused" | "referenced" | "cascaded" | "identity" | "jsonNull";
+type UndoObstacle = "changed" | "gone" | "refused" | "referenced" | "cascaded" | "identity" | "jsonNull";
 
 /** Returns the obstacle that is known without a request; null if there is none. */
 export function undoObstacle(

@@ -17,7 +17,7 @@ import { type EditingRights, EditingSession, type EditingState } from "./editing
 import type { RowChanger } from "./row-changes.ts";
 import { type LiveRows, useLiveRows } from "./use-live-rows.ts";
 
-export type EditingOptions = {
+type EditingOptions = {
   readonly catalog: DatabaseDescription;
   readonly role: string;
   readonly table: DescribedTable;

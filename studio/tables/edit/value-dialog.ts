@@ -8,7 +8,7 @@ import { texts } from "../../texts.ts";
 import type { EditedColumn } from "./edited-table.ts";
 import { valueKind } from "./value-kind.ts";
 
-export type ValueDialogProps = {
+type ValueDialogProps = {
   readonly column: EditedColumn;
   readonly value: string | null;
   readonly error: string | null;

@@ -8,7 +8,7 @@ import { type ValueKind, valueKind } from "./value-kind.ts";
 /** An edited value; undefined leaves it out, so that the default applies. */
 export type EditedValue = string | null | undefined;
 
-export type ValueInputProps = {
+type ValueInputProps = {
   readonly column: EditedColumn;
   readonly value: EditedValue;
   readonly onChange: (value: EditedValue) => void;

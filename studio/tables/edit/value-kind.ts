@@ -19,7 +19,7 @@ export type ValueKind =
   | "bytea"
   | "other";
 
-export type ValueType = {
+type ValueType = {
   /** The type as Postgres prints it: `character varying(10)`. */
   readonly type: string;
   /** The type without domains and modifiers. */

@@ -100,7 +100,7 @@ const KINDS: Readonly<Record<string, FilterKind>> = {
   tsvector: "search",
 };
 
-export type TypedColumn = {
+type TypedColumn = {
   readonly base_type: string;
   readonly type_kind: string;
 };

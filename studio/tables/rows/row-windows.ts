@@ -9,7 +9,7 @@ export type RowRequest = {
   readonly limit: number;
 };
 
-export type RowWindowOptions = {
+type RowWindowOptions = {
   readonly order: readonly OrderTerm[];
   /** True if the order distinguishes all rows. If not, each page is read by offset. */
   readonly isTotalOrder: boolean;

@@ -10,7 +10,7 @@ import { identifier, identifierOf, identifierOfRole } from "../../sql-text.ts";
 import { filterKind } from "./filters.ts";
 
 /** The reason why a role cannot read a table's rows. */
-export type TableObstacle = "not exposed" | "no privilege";
+type TableObstacle = "not exposed" | "no privilege";
 
 /** The system column that identifies a row of a table until the row changes. */
 const ROW_ADDRESS = "ctid";

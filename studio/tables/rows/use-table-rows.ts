@@ -6,7 +6,7 @@ import { completeOrder, formatOrder } from "./keyset.ts";
 import { RowWindows } from "./row-windows.ts";
 import { findRowKey, readableColumns } from "./table-access.ts";
 
-export type TableRowsOptions = {
+type TableRowsOptions = {
   readonly catalog: DatabaseDescription;
   readonly role: string;
   readonly table: DescribedTable;

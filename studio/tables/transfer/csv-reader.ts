@@ -1,5 +1,5 @@
 /** A record of a CSV file. An empty cell without quotes is null, `""` is the empty string. */
-export type CsvRecord = { readonly line: number; readonly cells: readonly (string | null)[] };
+type CsvRecord = { readonly line: number; readonly cells: readonly (string | null)[] };
 
 /** The reason why a file is no CSV, with the line of the fault. */
 export class CsvSyntaxError extends Error {

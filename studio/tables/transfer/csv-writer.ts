@@ -3,7 +3,7 @@ const FORMULA_START = /^[=+\-@\t\r]/;
 /** The white space includes the byte order mark. */
 const NEEDS_QUOTES = /[",;\t\r\n]|^$|^\s|\s$/;
 
-export type CsvStyle = {
+type CsvStyle = {
   /** True if cells that begin like a formula get an apostrophe, so that a spreadsheet shows them as text. This changes the values. */
   readonly forSpreadsheets: boolean;
 };

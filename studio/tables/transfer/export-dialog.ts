@@ -13,7 +13,7 @@ import { texts } from "../../texts.ts";
 import type { RowChanger } from "../edit/row-changes.ts";
 import { type ExportFormat, type ExportRequest, exportRows } from "./export-rows.ts";
 
-export type ExportDialogProps = {
+type ExportDialogProps = {
   readonly context: {
     readonly changer: RowChanger;
     readonly columns: readonly string[];

@@ -33,7 +33,7 @@ import {
 } from "./import-rows.ts";
 import { JsonArrayError } from "./json-elements.ts";
 
-export type ImportDialogProps = {
+type ImportDialogProps = {
   readonly changer: RowChanger;
   readonly rights: EditingRights;
   /** Called when rows have been inserted. */

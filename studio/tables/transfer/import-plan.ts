@@ -11,7 +11,7 @@ import { type JsonElement, JsonElementReader } from "./json-elements.ts";
 /** A record of a file, by the names in the file; JSON values are not converted yet. */
 export type ImportRecord = { readonly line: number; readonly values: Readonly<Record<string, unknown>> };
 
-export type ImportFormat = "csv" | "json";
+type ImportFormat = "csv" | "json";
 
 export type ImportPlan = {
   readonly table: EditedTable;
