@@ -48,7 +48,7 @@ export type CodeEmails = {
   /** Must run in a transaction that has locked the account. The returned function sends the e-mails, after the transaction. */
   beginEmailChange(client: pg.ClientBase, change: EmailChange, request: CodeRequest): Promise<() => void>;
   /** Must run in a transaction that has locked the account, which has just been created or is unconfirmed. */
-  beginInvitation(client: pg.ClientBase, invited: InvitedUser, request: CodeRequest): Promise<() => void>;
+  beginInvitation(client: pg.ClientBase, invited: InvitationRecipient, request: CodeRequest): Promise<() => void>;
   hasAccount(email: string): Promise<boolean>;
   /** Throws 429 if an e-mail of this kind was sent to this address a moment ago, or too many within the hour. */
   readonly count: CountMessage;
@@ -56,7 +56,7 @@ export type CodeEmails = {
 
 export type CountMessage = (kind: string, address: string) => Promise<void>;
 
-type InvitedUser = {
+type InvitationRecipient = {
   readonly userId: string;
   readonly email: string;
   readonly name: string;
@@ -236,7 +236,7 @@ class QueuedCodeEmails implements CodeEmails {
 
   async beginInvitation(
     client: pg.ClientBase,
-    { userId, email, name, metadata }: InvitedUser,
+    { userId, email, name, metadata }: InvitationRecipient,
     request: CodeRequest,
   ): Promise<() => void> {
     const signUp = { name, passwordHash: null, metadata };

@@ -19,7 +19,7 @@ export async function openTap(url: string): Promise<Tap> {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const postgres = connect(path);
-    const listener = new Listener((sent) => heard.push(sent));
+    const listener = new TapListener((sent) => heard.push(sent));
     client.on("data", (bytes) => listener.hear(bytes));
     client.pipe(postgres).pipe(client);
     for (const socket of [client, postgres]) {
@@ -52,7 +52,7 @@ const PARSE = 0x50;
 const BIND = 0x42;
 
 /** Parses the part of the protocol that shows which statements are executed with which values. */
-class Listener {
+class TapListener {
   readonly #onStatement: (sent: Sent) => void;
   readonly #texts = new Map<string, string>();
   #rest = Buffer.alloc(0);

@@ -16,7 +16,7 @@ import {
   type UpdateIntent,
   type UpdateOperator,
 } from "../intent/intent.ts";
-import type { AssignmentPlan, OperandSubject, OperationPlan, RecordColumn, UpdatePlan } from "./plan.ts";
+import type { AssignmentPlan, ColumnOperationPlan, OperandSubject, RecordColumn, UpdatePlan } from "./plan.ts";
 import {
   columnNotFound,
   makeUnusedNames,
@@ -103,7 +103,7 @@ function planOperators(
   catalog: Catalog,
 ): ColumnUpdate {
   const subject = subjectOf(column.baseType);
-  const operations = operators.map((operator): OperationPlan => {
+  const operations = operators.map((operator): ColumnOperationPlan => {
     if (!SUBJECTS[operator].includes(subject)) {
       throw operatorNotPossible(`'${operator}' cannot be applied to '${name}', whose type is ${column.sqlType}.`);
     }

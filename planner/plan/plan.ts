@@ -117,12 +117,12 @@ export type AssignmentPlan = {
   /** The type in which the operations compute, without domains and lengths. */
   readonly sqlType: string;
   /** Empty: the value of the record column with the same name. */
-  readonly operations: readonly OperationPlan[];
+  readonly operations: readonly ColumnOperationPlan[];
   /** The record column with the name of the operator; null: all records have the only one. */
   readonly operatorColumn: string | null;
 };
 
-export type OperationPlan = {
+export type ColumnOperationPlan = {
   readonly operator: UpdateOperator;
   /** The record column. */
   readonly operand: string;

@@ -1,5 +1,5 @@
 import type { UpdateOperator } from "../intent/intent.ts";
-import type { AssignmentPlan, ChangePlan, KeptColumns, OperandSubject, OperationPlan } from "../plan/plan.ts";
+import type { AssignmentPlan, ChangePlan, ColumnOperationPlan, KeptColumns, OperandSubject } from "../plan/plan.ts";
 import { buildConjunction, RESULT_CTE } from "./build-select.ts";
 import { keptColumns, recordsFromItem, returning, writeWhereClause } from "./build-write.ts";
 import { catalogSql, identifier, join, literal, operatorIn, qualifiedIdentifier, type Sql, sql } from "./sql.ts";
@@ -103,7 +103,7 @@ const CONCATENATE = sql`operator(pg_catalog.||)`;
 const WITHOUT_KEYS = sql`operator(pg_catalog.-)`;
 
 /** Applies an operator. Null counts as 0, as an empty list or as an empty object, unless there is nothing to change. */
-function applyOperator({ operator, subject }: OperationPlan, old: Sql, operand: Sql, type: Sql): Sql {
+function applyOperator({ operator, subject }: ColumnOperationPlan, old: Sql, operand: Sql, type: Sql): Sql {
   switch (operator) {
     case "$inc":
       return subject === "time" ? sql`${old} ${ADD} ${operand}` : sql`coalesce(${old}, 0::${type}) ${ADD} ${operand}`;

@@ -1,7 +1,7 @@
 import type { ApiError } from "#runtime";
 import type { ConnectionEvents, PostgresConnection } from "./connection.ts";
 import { shuttingDown } from "./database-errors.ts";
-import { ConnectionShares, FairQueue, type QueuedItem, type ShareLimits } from "./fair-sharing.ts";
+import { ConnectionQueue, ConnectionShares, type QueuedItem, type ShareLimits } from "./fair-sharing.ts";
 import { type ConnectionCounters, makeConnectionCounters } from "./prepared-statements.ts";
 import type { ShareHolder } from "./statement.ts";
 import { LONG_MS } from "./statement-shape.ts";
@@ -55,7 +55,7 @@ export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   readonly counters: ConnectionCounters;
   readonly #connections: PostgresConnection[] = [];
-  readonly #waiting = new FairQueue<ConnectionRequest>();
+  readonly #waiting = new ConnectionQueue<ConnectionRequest>();
   readonly #shares: ConnectionShares | null;
   #maxConnections = 0;
   #opening = 0;

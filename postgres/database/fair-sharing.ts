@@ -168,7 +168,7 @@ export type QueuedItem = {
  * Serves callers in turn and, for each caller, kinds of statements in turn, so that no statement waits for all
  * statements of another caller.
  */
-export class FairQueue<Item extends QueuedItem> {
+export class ConnectionQueue<Item extends QueuedItem> {
   /** Ordered by turn: the caller served last comes last. */
   readonly #callers = new Map<string, Map<object, FifoQueue<Item>>>();
   #length = 0;

@@ -10,6 +10,7 @@ import { ApiError, memoize } from "#runtime";
 import { type BindingRequest, stringifyValue } from "../protocol/messages.ts";
 import type { Publication } from "./publication.ts";
 import {
+  type BindingFilter,
   type ComparisonOperator,
   castType,
   comparisonSql,
@@ -18,7 +19,6 @@ import {
   isPattern,
   makeRowFilter,
   parseFilter,
-  type RowFilter,
   type TextRows,
 } from "./row-filter.ts";
 
@@ -33,7 +33,7 @@ export type Binding = {
   /** The schema; null for any schema. */
   readonly schema: string | null;
   readonly table: string | null;
-  readonly filters: readonly RowFilter[];
+  readonly filters: readonly BindingFilter[];
   /** The selected columns. If null, all columns that the subscriber may read; if empty, the key only. */
   readonly select: ReadonlySet<string> | null;
 };
@@ -184,7 +184,7 @@ async function readFilters(
   conditions: readonly FilterCondition[],
   table: CatalogTable,
   readValues: BindingDependencies["readValues"],
-): Promise<readonly RowFilter[] | null> {
+): Promise<readonly BindingFilter[] | null> {
   if (conditions.length === 0) return [];
   const values: string[] = [];
   const expressions = conditions.flatMap((condition) =>

@@ -8,7 +8,7 @@ import type { Binding } from "./binding.ts";
 import { BindingIndex } from "./binding-index.ts";
 import { ChangePayload, type DeliveredChange, type VisibleColumns } from "./change-payload.ts";
 import type { FilterEvaluator, FilterRequest, FilterResult } from "./filter-evaluation.ts";
-import type { CellText } from "./row-filter.ts";
+import type { BindingFilter, CellText } from "./row-filter.ts";
 import { type CheckRowVisibility, isUnalteredColumn, type RowVersion, readOldRow } from "./row-visibility.ts";
 import type { ChangeSubscriber, StreamPosition } from "./subscriber.ts";
 
@@ -253,8 +253,6 @@ export class ChangeDelivery {
     return version;
   }
 }
-
-type BindingFilter = Binding["filters"][number];
 
 function needsPostgres({ comparisons }: BindingFilter): boolean {
   return comparisons.length > 0;

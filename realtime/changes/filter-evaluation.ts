@@ -11,12 +11,12 @@ import type { Outbox } from "../protocol/outbox.ts";
 import type { GroupMember } from "./audience.ts";
 import type { Binding } from "./binding.ts";
 import {
+  type BindingFilter,
   type ComparisonResult,
   type ComparisonResults,
   comparisonSql,
   isPattern,
   type PostgresComparison,
-  type RowFilter,
   type TextRows,
 } from "./row-filter.ts";
 import { encodeRowVersions, fromRowVersions, type RowVersion, retryWhileUnavailable } from "./row-visibility.ts";
@@ -193,7 +193,7 @@ function memberComparisons({ bindings }: GroupMember): readonly PostgresComparis
 }
 
 /** True if comparing the values is as cheap as parsing them. */
-function isCheapFilter({ type, comparisons }: RowFilter): boolean {
+function isCheapFilter({ type, comparisons }: BindingFilter): boolean {
   const isBuiltIn = type.schema === "pg_catalog" || type.kind === "enum";
   return comparisons.length === 0 || (isBuiltIn && !comparisons.some(({ operator }) => isPattern(operator)));
 }

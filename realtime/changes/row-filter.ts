@@ -42,7 +42,7 @@ export type ComparisonResult = boolean | null;
 export type ComparisonResults = (comparison: PostgresComparison) => ComparisonResult;
 
 /** A condition of a filter, prepared for evaluation on rows. */
-export type RowFilter = {
+export type BindingFilter = {
   readonly column: string;
   /** The column's type when the condition was prepared. */
   readonly type: DataType;
@@ -64,7 +64,7 @@ export function makeRowFilter(
   condition: FilterCondition,
   canonical: readonly (string | null)[],
   type: DataType,
-): RowFilter {
+): BindingFilter {
   const { column } = condition;
   const comparisons = comparisonsFor(condition, isEvaluatedLocally(condition, type) && !canonical.includes(null));
   const compare = condition.operator in ORDER_OPERATORS || !isCanonical(type) ? numberComparator(type) : null;

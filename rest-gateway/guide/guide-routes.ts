@@ -13,7 +13,7 @@ import {
 } from "#http";
 import { type Html, html, MARK, makeRenderPage, type RenderPage } from "#rest-gateway/pages";
 import { DOCUMENT_ROOT, type GuidePage, PAGE_INDEX, readGuidePages } from "./guide-pages.ts";
-import { MAX_QUERY_LENGTH, makeSearch, type SearchResult } from "./guide-search.ts";
+import { type GuideSearchResult, MAX_QUERY_LENGTH, makeSearch } from "./guide-search.ts";
 import type { GuideSection, RenderedMarkdown, renderMarkdown } from "./render-markdown.ts";
 
 const GUIDE_PATH = "/docs/guide";
@@ -209,7 +209,7 @@ ${listed.map(({ anchor, heading }) => html`<li><a href="#${anchor}">${heading}</
 </ul>`;
 }
 
-function resultList(results: readonly SearchResult[]): Html {
+function resultList(results: readonly GuideSearchResult[]): Html {
   if (results.length === 0) return html`<p>No page contains all these words.</p>`;
   return html`<ol class="results">
 ${results.map(

@@ -8,7 +8,7 @@ type SearchEntry = {
   readonly section: GuideSection;
 };
 
-export type SearchResult = SearchEntry & {
+export type GuideSearchResult = SearchEntry & {
   /** The text around the first word that was found; odd parts are words that were searched. */
   readonly excerpt: readonly string[];
 };
@@ -28,7 +28,7 @@ const MAX_COUNTED_OCCURRENCES = 4;
 type IndexedEntry = SearchEntry & { readonly title: string; readonly heading: string; readonly text: string };
 
 /** Finds the sections that contain all words of a query, best first. */
-export function makeSearch(entries: readonly SearchEntry[]): (query: string) => SearchResult[] {
+export function makeSearch(entries: readonly SearchEntry[]): (query: string) => GuideSearchResult[] {
   const indexed = entries.map((entry) => ({
     ...entry,
     title: entry.page.title.toLowerCase(),

@@ -3,7 +3,7 @@ import { parseWithNumberTexts } from "./exact-json.ts";
 import { sessionState, viewedCaller, viewedToken } from "./session.ts";
 
 /** A subscription to row changes: https://supabase.com/docs/guides/realtime/postgres-changes, with our `select`. */
-export type ChangeSubscription = {
+export type PostgresChangesConfig = {
   readonly event: "*" | "INSERT" | "UPDATE" | "DELETE";
   readonly schema: string;
   readonly table: string;
@@ -58,7 +58,7 @@ type ChannelConfig = {
   readonly private?: boolean;
   readonly broadcast?: { readonly self: boolean };
   readonly presence?: { readonly enabled: boolean; readonly key?: string };
-  readonly postgres_changes?: readonly ChangeSubscription[];
+  readonly postgres_changes?: readonly PostgresChangesConfig[];
 };
 
 export type JoinedChannel = {
@@ -84,7 +84,7 @@ export class RealtimeClient {
   }
 
   /** Joins a channel, now and after each interruption. Returns the function that leaves it. */
-  subscribe(subscriptions: readonly ChangeSubscription[], handlers: ChannelHandlers): () => void {
+  subscribe(subscriptions: readonly PostgresChangesConfig[], handlers: ChannelHandlers): () => void {
     const name = `studio-${++this.#topics}`;
     return this.joinChannel(name, { postgres_changes: subscriptions }, handlers).leave;
   }

@@ -88,7 +88,7 @@ export type ColumnState = {
   readonly comment: string;
 };
 
-export type ColumnChange = {
+export type ColumnEdit = {
   readonly from: ColumnState;
   readonly to: ColumnState;
   /** SQL that converts a value to the new type; by default a cast. */
@@ -96,7 +96,7 @@ export type ColumnChange = {
 };
 
 /** Changes only properties that differ, the name first. */
-export function alterColumn(table: QualifiedName, { from, to, using }: ColumnChange): string {
+export function alterColumn(table: QualifiedName, { from, to, using }: ColumnEdit): string {
   const name = quoteName(to.name);
   const actions: string[] = [];
   const isTypeChanged = expression(from.type) !== expression(to.type);

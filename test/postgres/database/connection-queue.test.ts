@@ -1,19 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FairQueue } from "../../../postgres/database/fair-sharing.ts";
+import { ConnectionQueue } from "../../../postgres/database/fair-sharing.ts";
 
 type Item = { readonly caller: string; readonly kind: object; readonly id: number };
 
 const KINDS = [{}, {}, {}];
 const item = (caller: string, id: number, kind = KINDS[0]!): Item => ({ caller, kind, id });
 
-function queueOf(items: readonly Item[]): FairQueue<Item> {
-  const queue = new FairQueue<Item>();
+function queueOf(items: readonly Item[]): ConnectionQueue<Item> {
+  const queue = new ConnectionQueue<Item>();
   for (const each of items) queue.push(each);
   return queue;
 }
 
-function serveAll(queue: FairQueue<Item>, isServable: (item: Item) => boolean = () => true): number[] {
+function serveAll(queue: ConnectionQueue<Item>, isServable: (item: Item) => boolean = () => true): number[] {
   const served: number[] = [];
   for (let next = queue.find(isServable); next; next = queue.find(isServable)) {
     queue.serve(next);
@@ -57,7 +57,7 @@ describe("a fair queue", () => {
     const step = fc.oneof(added, fc.constant("serve" as const), fc.nat({ max: 30 }));
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
-        const queue = new FairQueue<Item>();
+        const queue = new ConnectionQueue<Item>();
         const all: Item[] = [];
         const held = new Set<Item>();
         for (const action of steps) {
