@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import type { AbortLike } from "./abort.ts";
+import type { Stepwise } from "./stepwise.ts";
 
 /**
  * The number of event-loop turns between two slices of long work. Each turn accepts one connection and advances each
@@ -11,9 +12,6 @@ const TURNS_BETWEEN_WORK = 8;
 const MAX_ACCEPTING_TURNS = 1_000;
 
 let acceptedConnections = 0;
-
-/** A computation that yields at points where requests may run. A short one never yields. */
-export type Stepwise<T> = Generator<undefined, T, undefined>;
 
 /** The duration of a slice. */
 const SLICE_MS = 2;
@@ -38,14 +36,6 @@ export function runStepwise<T>(steps: Stepwise<T>, signal: AbortLike | null = nu
   return new Promise<T>((resolve, reject) => {
     if (queue.push({ steps, signal, resolve, reject }) === 1) afterEventLoopTurns(runNextSlice);
   });
-}
-
-/** Runs without yielding, for computations that are known to be short, and for command-line programs. */
-export function runToCompletion<T>(steps: Stepwise<T>): T {
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-  }
 }
 
 function runNextSlice(): void {

@@ -9,8 +9,6 @@ export {
   paceReading,
   runLongWork,
   runStepwise,
-  runToCompletion,
-  type Stepwise,
   waitForLargeWorkSlot,
 } from "./event-loop-sharing.ts";
 export { FairLimiter } from "./fair-limiter.ts";
@@ -19,6 +17,7 @@ export { FifoQueue } from "./fifo-queue.ts";
 export { type HandlePeerMessage, NO_PEERS, type PeerTopic, type PeerWorkers } from "./peer-workers.ts";
 export { startResponsiveTimer } from "./responsive-timer.ts";
 export { awaitedRetryDelay, retryDelay } from "./retry-delay.ts";
+export { runToCompletion, type Stepwise } from "./stepwise.ts";
 export {
   KeptWork,
   RepeatedWork,

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { Stepwise } from "../concurrency/event-loop-sharing.ts";
+import type { Stepwise } from "../concurrency/stepwise.ts";
 import { parseJsonExactly } from "./json-values.ts";
 import { type RecordVisitor, scanJson } from "./scan-json.ts";
 

@@ -1,4 +1,4 @@
-import type { Stepwise } from "../concurrency/event-loop-sharing.ts";
+import type { Stepwise } from "../concurrency/stepwise.ts";
 import { findStringEnd, findValueEnd, parseJsonExactly, skipWhitespace } from "./json-values.ts";
 
 const PIECE_LENGTH = 64 * 1024;

@@ -1,4 +1,4 @@
-import type { Stepwise } from "../concurrency/event-loop-sharing.ts";
+import type { Stepwise } from "../concurrency/stepwise.ts";
 
 // Scans JSON tokens (RFC 8259) in place, byte by byte, without creating values. Each function takes a position and returns the one after
 // the token, or FAILED; scanning from FAILED fails again.

@@ -7,7 +7,7 @@ import { loadCatalog } from "../../catalog/load-catalog.ts";
 import { findHiddenElements, pruneSchema } from "../../graphql/schemas/prune-schema.ts";
 import { privilegesOf } from "../../graphql/schemas/role-schemas.ts";
 import { type RolePrivileges, visibilityRuleOf } from "../../plugins/VisibilityPlugin.ts";
-import { runToCompletion } from "../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../runtime/concurrency/stepwise.ts";
 import { openPreset, type PresetOptions } from "./open-preset.ts";
 
 const ROLES = ["anon", "authenticated", "admin", "service_role"];

@@ -1,4 +1,4 @@
-import type { Stepwise } from "../../runtime/concurrency/event-loop-sharing.ts";
+import type { Stepwise } from "../../runtime/concurrency/stepwise.ts";
 
 /** Returns the number of pauses that a computation makes. */
 export function stepsOf(steps: Stepwise<unknown>): number {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type DocumentLimits, measureDocument } from "../../../graphql/documents/document-size.ts";
 import { makeDocumentReader, PlanBudget } from "../../../graphql/documents/documents.ts";
 import { GraphqlRefusal } from "../../../graphql/documents/graphql-refusal.ts";
-import { runToCompletion } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 
 const DEFAULTS: DocumentLimits = {
   depth: 15,

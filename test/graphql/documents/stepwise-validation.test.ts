@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { buildSchema, type DocumentNode, parse, validate } from "grafast/graphql";
 import { expect, test } from "vitest";
 import { validateInSteps } from "../../../graphql/documents/stepwise-validation.ts";
-import { runToCompletion } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 
 const SCHEMA = buildSchema(`
   directive @mark(at: Int) on FIELD

@@ -18,7 +18,7 @@ import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { EarlySchema } from "../../../graphql/schemas/early-schema.ts";
 import { RoleSchemas } from "../../../graphql/schemas/role-schemas.ts";
 import { buildSchemaInSteps } from "../../../graphql/schemas/stepwise-build.ts";
-import { runToCompletion } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { useFixture } from "../../fixture.ts";
 import { openPreset } from "../../plugins/open-preset.ts";
 import { propertyRuns } from "../../property-runs.ts";

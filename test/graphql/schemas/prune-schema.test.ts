@@ -10,7 +10,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { findHiddenElements, pruneSchema } from "../../../graphql/schemas/prune-schema.ts";
 import { withVisibility } from "../../../plugins/VisibilityPlugin.ts";
-import { runToCompletion } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 
 const NOTHING = { may: () => false, mayExecute: () => false, ownValueOf: () => null };
 

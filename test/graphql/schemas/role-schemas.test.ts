@@ -10,7 +10,7 @@ import { makeSchema } from "graphile-build";
 import { describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { RoleSchemas, type RoleSchemasOptions } from "../../../graphql/schemas/role-schemas.ts";
-import { runToCompletion } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { useFixture } from "../../fixture.ts";
 import { serveGraphQL, tokenFor } from "../../graphql.ts";
 import { openPreset, type PresetOptions } from "../../plugins/open-preset.ts";

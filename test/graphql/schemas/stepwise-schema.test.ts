@@ -1,7 +1,7 @@
 import { buildSchema, GraphQLObjectType, GraphQLSchema, GraphQLString, printSchema } from "grafast/graphql";
 import { expect, test } from "vitest";
 import { makeSchema } from "../../../graphql/schemas/stepwise-schema.ts";
-import { runToCompletion } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 
 const { types, ...config } = buildSchema(`
   directive @limited(to: Limit) on FIELD

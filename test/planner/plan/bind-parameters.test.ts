@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bindValues, buildColumnArray, listOperations } from "../../../planner/plan/bind-parameters.ts";
-import { runToCompletion } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { at, call, compare, eq, filter, insert, isNull, post, read } from "../intents.ts";
 import { payloadOf } from "../payload.ts";
 

@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { noteAcceptedConnection, runStepwise, type Stepwise } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { noteAcceptedConnection, runStepwise } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import type { Stepwise } from "../../../runtime/concurrency/stepwise.ts";
 
 const CONNECTIONS = 100;
 

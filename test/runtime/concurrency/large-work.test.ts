@@ -1,6 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { runLongWork, type Stepwise, waitForLargeWorkSlot } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runLongWork, waitForLargeWorkSlot } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import type { Stepwise } from "../../../runtime/concurrency/stepwise.ts";
 
 const WORK_MS = 10;
 

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { LightAbortSignal } from "../../../runtime/concurrency/abort.ts";
-import { runStepwise, runToCompletion, type Stepwise } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runStepwise } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion, type Stepwise } from "../../../runtime/concurrency/stepwise.ts";
 
 /** Takes a millisecond for each step, and tells of it. */
 function* steps(count: number, log: (step: number) => void = () => {}): Stepwise<string> {

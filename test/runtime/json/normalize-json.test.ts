@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { runToCompletion } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { parseJsonExactly } from "../../../runtime/json/json-values.ts";
 import { normalizeJson } from "../../../runtime/json/normalize-json.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { runToCompletion } from "../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 import { type JsonScan, type RecordVisitor, scanJson } from "../../../runtime/json/scan-json.ts";
 import { stepsOf } from "../steps.ts";
 

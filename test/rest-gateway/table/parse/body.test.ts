@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { outlineJson } from "../../../../rest-gateway/table/parse/body.ts";
-import { runToCompletion } from "../../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../../runtime/concurrency/stepwise.ts";
 import { propertyRuns } from "../../../property-runs.ts";
 
 function outline(text: string | Buffer) {

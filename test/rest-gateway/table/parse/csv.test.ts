@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { csvToJson } from "../../../../rest-gateway/table/parse/csv.ts";
-import { runToCompletion } from "../../../../runtime/concurrency/event-loop-sharing.ts";
+import { runToCompletion } from "../../../../runtime/concurrency/stepwise.ts";
 import { stepsOf } from "../../../runtime/steps.ts";
 import { parseErrorOf } from "./parse-error.ts";
 
