@@ -5,15 +5,17 @@ import type { Logger } from "#runtime/log";
 import type {
   ChangeFollower,
   ChangeSubscription,
+  HistoryPosition,
   ReplicationOptions,
   ReplicationState,
   ReplicationStatistics,
   ReplicationStream,
+  StreamHistory,
 } from "./changes.ts";
 import { FollowerPosition, Followers } from "./followers.ts";
 import type { ReplicationSessionOptions } from "./replication-session.ts";
 import { KeeperSlot, measureWal, type ReplicationSlot } from "./replication-slots.ts";
-import { type HistoryPosition, type StreamHistory, validUntil } from "./stream-history.ts";
+import { validUntil } from "./stream-history.ts";
 import { WalReader } from "./wal-reader.ts";
 
 /** Batching lets one commit, which waits for the disk, carry the messages that arrived during the previous one. */

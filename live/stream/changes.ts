@@ -1,8 +1,6 @@
 import type { AsOwner, Lsn } from "#postgres/database";
 import type { Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import type { SlotRetention } from "./replication-slots.ts";
-import type { HistoryPosition, StreamHistory } from "./stream-history.ts";
 
 /** The changes that are committed to the database, in commit order: one stream for all followers in this process. */
 export type ReplicationStream = {
@@ -28,6 +26,18 @@ export type ReplicationState = {
   /** The history that the position belongs to. Null before anything was read. */
   readonly history: StreamHistory | null;
 };
+
+/** The timeline that a server writes, and the timelines that it branched off. Promoting a standby starts a new timeline. */
+export type StreamHistory = {
+  /** Identifies the cluster and the timeline, with its ancestors: two standbys can be promoted to timelines with one number. */
+  readonly id: string;
+  readonly timeline: number;
+  /** The LSN at which this timeline left each ancestor, by the ancestor's id: the server has nothing that was written to the ancestor after it. */
+  readonly ancestors: ReadonlyMap<string, Lsn>;
+};
+
+/** A position, and the id of the history that it belongs to. */
+export type HistoryPosition = { readonly lsn: Lsn; readonly history: string };
 
 export type ReplicationStatistics = {
   readonly status: ReplicationState["status"];
@@ -139,6 +149,14 @@ export type ReplicationGap = {
   readonly after: Lsn;
   readonly until: Lsn;
 };
+
+/**
+ * Postgres retains the WAL that a slot has not confirmed. The keeper is a permanent slot without a reader that stays some time
+ * behind; every reader uses a temporary copy of it, which is dropped with the connection. So a reader continues at its position after
+ * it has lost its connection or replaces a killed process. A copy is created at once, but a new slot waits for all writing
+ * transactions.
+ */
+export type SlotRetention = "auto" | "always" | "never";
 
 export type ReplicationOptions = {
   /** Connection string of the owner, who may replicate. */

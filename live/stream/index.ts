@@ -3,6 +3,7 @@ export type {
   ChangeFollower,
   ChangeSubscription,
   CommittedTransaction,
+  HistoryPosition,
   LogicalMessage,
   ReplicatedColumn,
   ReplicatedRelation,
@@ -20,5 +21,5 @@ export {
   WAL_DATA,
 } from "./replication-connection.ts";
 export { KEEPER_SLOT_NAME, REALTIME_PUBLICATION } from "./replication-slots.ts";
-export { type HistoryPosition, validUntil } from "./stream-history.ts";
+export { validUntil } from "./stream-history.ts";
 export { type AwaitVisible, makeAwaitVisible } from "./transaction-visibility.ts";

@@ -4,6 +4,7 @@ import pg from "pg";
 import { findServer, protocolViolation, type ServerOptions } from "#postgres/client";
 import { formatLsn, type Lsn } from "#postgres/database";
 import { unavailable } from "#runtime";
+import type { StreamHistory } from "./changes.ts";
 import { type HandlerResult, PgoutputDecoder, type WalHandler } from "./pgoutput.ts";
 import {
   FRAME_HEADER_BYTES,
@@ -14,7 +15,7 @@ import {
   WAL_DATA,
 } from "./replication-connection.ts";
 import { createTemporarySlot, type ReplicationSlot, type ReplicationSlotOptions } from "./replication-slots.ts";
-import { readStreamHistory, type StreamHistory } from "./stream-history.ts";
+import { readStreamHistory } from "./stream-history.ts";
 
 export type ReplicationSessionOptions = ReplicationSlotOptions & {
   readonly url: string;

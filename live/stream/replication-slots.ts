@@ -4,6 +4,7 @@ import { withServiceClient } from "#postgres/client";
 import { formatLsn, type Lsn, parseLsn } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
+import type { SlotRetention } from "./changes.ts";
 
 /** The publication for Realtime, as Supabase names it. */
 export const REALTIME_PUBLICATION = "supabase_realtime";
@@ -12,14 +13,6 @@ export const REALTIME_PUBLICATION = "supabase_realtime";
 const MAX_RETAINED_BYTES = 256 * 2 ** 20;
 /** The number of steps in which the keeper advances over the retention time. */
 const ADVANCE_STEPS = 8;
-
-/**
- * Postgres retains the WAL that a slot has not confirmed. The keeper is a permanent slot without a reader that stays some time
- * behind; every reader uses a temporary copy of it, which is dropped with the connection. So a reader continues at its position after
- * it has lost its connection or replaces a killed process. A copy is created at once, but a new slot waits for all writing
- * transactions.
- */
-export type SlotRetention = "auto" | "always" | "never";
 
 export type ReplicationSlotOptions = {
   readonly publication: string;

@@ -1,18 +1,7 @@
 import { hash } from "node:crypto";
 import pg from "pg";
 import { type Lsn, parseLsn } from "#postgres/database";
-
-/** The timeline that a server writes, and the timelines that it branched off. Promoting a standby starts a new timeline. */
-export type StreamHistory = {
-  /** Identifies the cluster and the timeline, with its ancestors: two standbys can be promoted to timelines with one number. */
-  readonly id: string;
-  readonly timeline: number;
-  /** The LSN at which this timeline left each ancestor, by the ancestor's id: the server has nothing that was written to the ancestor after it. */
-  readonly ancestors: ReadonlyMap<string, Lsn>;
-};
-
-/** A position, and the id of the history that it belongs to. */
-export type HistoryPosition = { readonly lsn: Lsn; readonly history: string };
+import type { StreamHistory } from "./changes.ts";
 
 const ID_LENGTH = 8;
 const NO_BOUND: Lsn = 2n ** 64n;

@@ -11,12 +11,13 @@ import type {
   ReplicatedRelation,
   ReplicationState,
   RowChange,
+  StreamHistory,
 } from "./changes.ts";
 import type { Followers } from "./followers.ts";
 import type { HandlerResult } from "./pgoutput.ts";
 import { type ReplicationHandler, ReplicationSession, type ReplicationSessionOptions } from "./replication-session.ts";
 import type { ReplicationSlot } from "./replication-slots.ts";
-import { type StreamHistory, validUntil } from "./stream-history.ts";
+import { validUntil } from "./stream-history.ts";
 
 type WalReaderOptions = {
   readonly session: ReplicationSessionOptions;

@@ -4,13 +4,13 @@ import { openReplication } from "../../../live/stream/change-stream.ts";
 import type {
   ChangeFollower,
   CommittedTransaction,
+  HistoryPosition,
   LogicalMessage,
   ReplicationGap,
   ReplicationOptions,
   ReplicationStream,
   RowChange,
 } from "../../../live/stream/changes.ts";
-import type { HistoryPosition } from "../../../live/stream/stream-history.ts";
 import type { Lsn } from "../../../postgres/database/lsn.ts";
 import { useClient, useDatabase } from "../../database.ts";
 

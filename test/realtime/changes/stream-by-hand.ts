@@ -5,8 +5,12 @@ import {
   makeFindMissingPolicyColumns,
   makePolicyClaimsReader,
 } from "../../../live/dependencies/policy-dependencies.ts";
-import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../../live/stream/changes.ts";
-import type { HistoryPosition } from "../../../live/stream/stream-history.ts";
+import type {
+  ChangeFollower,
+  HistoryPosition,
+  ReplicationState,
+  ReplicationStream,
+} from "../../../live/stream/changes.ts";
 import type { AwaitVisible } from "../../../live/stream/transaction-visibility.ts";
 import type { Lsn } from "../../../postgres/database/lsn.ts";
 import type { FeedDependencies } from "../../../realtime/changes/feed.ts";
