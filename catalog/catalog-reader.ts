@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
-import { isLockTimeout } from "#postgres/database";
+import { isLockTimeout } from "#postgres/client";
 import { forEachInSlices } from "#runtime/concurrency";
 import type { CatalogQuery } from "./catalog-query.ts";
 import type { ExpressionKeeper } from "./locked-relations.ts";

@@ -25,7 +25,7 @@ import {
   readCatalogRows,
 } from "#catalog/loading";
 import { REALTIME_PUBLICATION } from "#live/stream";
-import { isLockTimeout } from "#postgres/database";
+import { isLockTimeout } from "#postgres/client";
 import { unavailable } from "#runtime";
 import { forEachInSlices } from "#runtime/concurrency";
 import { lacksAdministratorPolicy } from "./administrator-access.ts";

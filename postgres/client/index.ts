@@ -10,6 +10,7 @@ export {
 } from "./api-schema.ts";
 export { hintOf } from "./error-hints.ts";
 export { type Listener, openListener } from "./listen.ts";
+export { isLockTimeout } from "./lock-timeout.ts";
 export { LISTS_OF_NAMES, quotedName } from "./quoted-name.ts";
 export { SAFE_SEARCH_PATH } from "./search-path.ts";
 export { findServer, isTimeout, NoServerError, type ServerOptions, UnsuitableServerError } from "./server-finder.ts";

@@ -1,4 +1,4 @@
-import pg, { DatabaseError } from "pg";
+import pg, { type DatabaseError } from "pg";
 import { ApiError, unavailable } from "#runtime";
 import { quotedName } from "../client/quoted-name.ts";
 import type { ResultRow, Statement } from "./statement.ts";
@@ -216,11 +216,6 @@ const FIND_BLOCKING_LOCK = `
           or pg_catalog.has_table_privilege(class.oid, 'delete'))
    order by lock.granted desc
    limit 1`;
-
-/** SQLSTATE lock_not_available. */
-export function isLockTimeout(error: unknown): error is DatabaseError {
-  return error instanceof DatabaseError && error.code === "55P03";
-}
 
 export type BlockedStatement = { readonly relations: readonly string[]; readonly readOnly: boolean };
 

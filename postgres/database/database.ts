@@ -1,5 +1,6 @@
 import pg, { type PoolClient } from "pg";
 import { NO_PEERS, Supervisor, type WorkReport } from "#runtime/concurrency";
+import { isLockTimeout } from "../client/lock-timeout.ts";
 import {
   type BatchStep,
   type GroupedStatement,
@@ -17,7 +18,6 @@ import {
   describeLock,
   failedStatementOf,
   findBlockingLock,
-  isLockTimeout,
   isUnanswered,
   RecentLockTimeouts,
 } from "./database-errors.ts";

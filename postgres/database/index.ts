@@ -12,7 +12,6 @@ export {
   databaseUnreachable,
   failedStatementOf,
   isContextRefused,
-  isLockTimeout,
   isOutcomeUnknown,
   isQueryCanceled,
   isResponseTooLarge,
