@@ -50,6 +50,7 @@ export {
   type GatewayRequest,
   type GatewayRoutes,
   isPathUnder,
+  isReadMethod,
   type LimitExpensiveRequest,
   NO_STAGES,
   prefersHtml,

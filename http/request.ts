@@ -134,6 +134,10 @@ export function clientInfoOf({ id, headers, connection }: GatewayRequest): Clien
   return { address: connection().address, userAgent: headers["user-agent"] ?? null, requestId: id };
 }
 
+export function isReadMethod(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
 export function isPathUnder(folder: string, path: string): boolean {
   return path.startsWith(folder) && (path.length === folder.length || path[folder.length] === "/");
 }

@@ -6,7 +6,7 @@ import { readDumpedSchemaHere } from "./dump-schema.ts";
 import { type BlockedWork, lockModeName } from "./lock-modes.ts";
 import { NO_MEASURES, type RelationStates, type RowEstimates, readRowEstimates } from "./measure-statement.ts";
 import { type MeasuredTransaction, measureTransaction } from "./measured-transaction.ts";
-import { runsWithoutTransaction, splitStatements } from "./split-statements.ts";
+import { lineAt, runsWithoutTransaction, splitStatements } from "./split-statements.ts";
 import { inTrialTransaction, runStatements } from "./sql-transaction.ts";
 import { type JudgedStatement, judgeWithoutTransaction } from "./statement-verdict.ts";
 
@@ -93,10 +93,6 @@ async function judgeStatements(script: string, measured: MeasuredTransaction) {
     ended = after;
   });
   return { statements, ended };
-}
-
-function lineAt(script: string, offset: number): number {
-  return script.slice(0, offset).split("\n").length;
 }
 
 type CountedRows = { readonly role: string; readonly rows: number | null };

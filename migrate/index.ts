@@ -31,7 +31,7 @@ export { appliedMigrations, explainDivergence, readMigrationState } from "./migr
 export { isAnyPending, type RehearsedStatement, rehearseMigrations, withCommittedSchema } from "./rehearse.ts";
 export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./schema-changes.ts";
 export { recreateDatabase, SCRATCH_MARK, withScratchDatabase } from "./scratch-database.ts";
-export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
+export { lineAt, type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 export { isOneTransaction, isTransactionBoundary } from "./split-transactions.ts";
 export { holdsOthers, type RequestRate } from "./statement-verdict.ts";
 export { type MigrationUndo, undoMigration } from "./undo-migration.ts";

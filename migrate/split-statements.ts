@@ -96,6 +96,11 @@ export function toUtf16Offset(sql: string, position: number): number {
     .join("").length;
 }
 
+/** Returns the number of the line at the offset, from 1. */
+export function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split("\n").length;
+}
+
 /** The marker line, as graphile-migrate reads it. */
 const NO_TRANSACTION = /^--!\s*no-transaction\b/;
 

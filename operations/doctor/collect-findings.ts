@@ -6,7 +6,7 @@ import type { Config } from "#config";
 import { toPgConnectionString } from "#config/connection-string";
 import type { FileStore } from "#files";
 import { REALTIME_PUBLICATION } from "#live/stream";
-import { hasMovedApiNames, moveApiNames, quotedName, withServiceClient } from "#postgres/client";
+import { hasMovedApiNames, moveApiNames, withServiceClient } from "#postgres/client";
 import { collectionsOf, displacedTables } from "#rest-gateway/resource/collections";
 import { runChecks, sortBySeverity } from "./doctor.ts";
 import { driftFindings, readDrift } from "./drift-checks.ts";
@@ -22,6 +22,7 @@ import { readFileFindings } from "./file-checks.ts";
 import { readRowFunctionFindings } from "./row-function-checks.ts";
 import { readScheduleFindings } from "./schedule-checks.ts";
 import { readSignUpFindings } from "./sign-up-checks.ts";
+import { qualifiedNameOf } from "./table-checks.ts";
 import { readWebhookFindings } from "./webhook-checks.ts";
 
 export type { DoctorFinding } from "./facts.ts";
@@ -133,10 +134,6 @@ function commentTarget({ kind }: CatalogTable): string {
 /** The table's comment with an address tag. */
 function commentWithAddress({ comment }: CatalogTable): string {
   return pg.escapeLiteral(["@address another-name", ...(comment === null ? [] : [comment])].join("\n"));
-}
-
-function qualifiedNameOf({ schema, name }: CatalogTable): string {
-  return quotedName(schema, name);
 }
 
 /** Objects that are missing in the GraphQL schema. */

@@ -71,7 +71,7 @@ function createIndex(table: CatalogTable, columns: readonly string[]): string {
   return `create index concurrently on ${qualifiedNameOf(table)} (${columns.map((column) => quotedName(column)).join(", ")});`;
 }
 
-function qualifiedNameOf({ schema, name }: CatalogTable): string {
+export function qualifiedNameOf({ schema, name }: CatalogTable): string {
   return quotedName(schema, name);
 }
 

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { type Claims, INTERFACE_NAMES, type InterfaceName, parseClaims } from "#accounts/identity";
-import { splitStatements } from "#migrate";
+import { lineAt, splitStatements } from "#migrate";
 import { applyCallerSettings, quotedName } from "#postgres/client";
 import type { StatementContext } from "#postgres/statement";
 
@@ -45,19 +45,18 @@ const TRANSACTION_CONTROL =
 
 /** Parses a file: SQL, with `--! as`, `--! interface` and `--! expect` in comments. */
 export function parsePolicyTest(text: string): TestStatement[] {
-  const lineAt = (offset: number) => text.slice(0, offset).split("\n").length;
   const found = splitStatements(text);
   const directives = [...text.matchAll(DIRECTIVE)].map(({ index, 1: words }) => ({ index, words: words!.trim() }));
   const inside = directives.find(({ index }) =>
     found.some(({ start, sql }) => start < index && index < start + sql.length),
   );
   if (inside)
-    throw new PolicyTestError(lineAt(inside.index), "The statement before this line ends without a semicolon.");
+    throw new PolicyTestError(lineAt(text, inside.index), "The statement before this line ends without a semicolon.");
   const statements: TestStatement[] = [];
   let caller: TestCaller | null = null;
   let interfaceName: InterfaceName = "table";
   for (const item of [...found, ...directives].sort((one, other) => offsetOf(one) - offsetOf(other))) {
-    const line = lineAt(offsetOf(item));
+    const line = lineAt(text, offsetOf(item));
     if ("sql" in item) {
       if (!caller) throw new PolicyTestError(line, "Say above it who runs this statement, such as --! as anon.");
       if (TRANSACTION_CONTROL.test(item.sql))

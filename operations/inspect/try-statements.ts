@@ -1,3 +1,4 @@
+import { lineAt } from "#migrate";
 import { runScript, type ScriptMessage, type ScriptOutcome } from "../script/run-script.ts";
 
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -51,8 +52,4 @@ function describeOutcome({ results, notices, error }: ScriptOutcome, sql: string
 function describeMessage({ severity, sqlstate, message, detail, hint, where, offset }: ScriptMessage, sql: string) {
   const place = offset === null ? "" : ` (line ${lineAt(sql, offset)})`;
   return [`${severity} ${sqlstate}${place}: ${message}`, detail, hint, where].filter(Boolean).join("\n  ");
-}
-
-function lineAt(text: string, offset: number): number {
-  return text.slice(0, offset).split("\n").length;
 }

@@ -8,6 +8,7 @@ import {
   type GatewayRoutes,
   type HttpError,
   isPathUnder,
+  isReadMethod,
   mergeVary,
   type NegotiateErrorPage,
   prefersHtml,
@@ -50,7 +51,7 @@ export function makeErrorPage(options: ErrorPageOptions): NegotiateErrorPage {
 
 /** Returns true for reads, and for forms that a browser submits: scripts and programs send other bodies. */
 function isNegotiable({ method, headers }: ErrorPageRequest): boolean {
-  if (method === "GET" || method === "HEAD") return true;
+  if (isReadMethod(method)) return true;
   return (
     method === "POST" &&
     /^(application\/x-www-form-urlencoded|multipart\/form-data)/i.test(headers["content-type"] ?? "")

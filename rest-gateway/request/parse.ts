@@ -1,5 +1,5 @@
 import type { Caller } from "#accounts/identity";
-import type { GatewayRequest } from "#http";
+import { type GatewayRequest, isReadMethod } from "#http";
 import type { Awaitable, ParsedRequest, Pipeline, ReadyResponse, RequestState } from "./dialect.ts";
 
 /** Parses URL, headers and body to an intent, or refuses them. Null for OPTIONS at an address that exists. */
@@ -22,7 +22,7 @@ export function bodyOf({ body }: ParsedRequest): Awaitable<Buffer> {
 /** Returns the same request with a body that can be read again when it is parsed again. */
 export function withRereadableBody(request: GatewayRequest): GatewayRequest {
   const { method } = request;
-  if (method === "GET" || method === "HEAD") return request;
+  if (isReadMethod(method)) return request;
   let body: Promise<Buffer> | null = null;
   return { ...request, readBody: (limit) => (body ??= request.readBody(limit)) };
 }

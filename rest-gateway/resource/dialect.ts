@@ -9,6 +9,7 @@ import {
   type GatewayRequest,
   type GatewayResponse,
   HttpError,
+  isReadMethod,
   makeBodyLimits,
   methodNotAllowed,
   notFound,
@@ -301,9 +302,6 @@ function methodsOf({ target: { collection, key, action } }: ResourceRequest): re
   return key === null ? collection.methods.collection : collection.methods.row;
 }
 
-function isReadMethod(method: string): boolean {
-  return method === "GET" || method === "HEAD";
-}
 /** Redirects reads to the canonical path, which is in lower case, with hyphens and without a slash at the end. */
 function redirectToCanonical({
   request: { method, rawQuery },

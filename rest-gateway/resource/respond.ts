@@ -1,5 +1,13 @@
 import type { Caller } from "#accounts/identity";
-import { digestOf, type GatewayResponse, isMet, matchesTag, parsePreconditions, publicBaseUrl } from "#http";
+import {
+  digestOf,
+  type GatewayResponse,
+  isMet,
+  isReadMethod,
+  matchesTag,
+  parsePreconditions,
+  publicBaseUrl,
+} from "#http";
 import type { RowCondition, SelectItem } from "#planner/intent";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import { type JsonRecord, NO_RECORD_LIMITS, parseJsonExactly, readJsonRecords, toAddressText } from "#runtime/json";
@@ -39,7 +47,7 @@ export function respondWithRow(
   const tag = entityTag(text, body);
   const validators: Record<string, string> = { ETag: tag };
   if (modified) validators["Last-Modified"] = modified.toUTCString();
-  if (isReadRequest(parsed) && isUnchanged(parsed, text, tag, modified)) {
+  if (isReadMethod(parsed.request.method) && isUnchanged(parsed, text, tag, modified)) {
     return { status: 304, headers: validators, body: null };
   }
   return { status, headers: { "Content-Type": parsed.negotiated.contentType, ...validators, ...headers }, body };
@@ -62,10 +70,6 @@ function isUnchanged(
 
 function isOwnColumn({ kind }: SelectItem): boolean {
   return kind === "column";
-}
-
-function isReadRequest({ request: { method } }: ResourceRequest): boolean {
-  return method === "GET" || method === "HEAD";
 }
 
 type ListContent = {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { decodeSchemaName, HttpError, profileHeader } from "#http";
+import { decodeSchemaName, HttpError, isReadMethod, profileHeader } from "#http";
 import { cursorNotPossible } from "#planner";
 import type {
   CallArgument,
@@ -120,10 +120,6 @@ function describedTables(parameters: readonly UrlParameter[]): readonly string[]
   return names.length > 0 ? names : null;
 }
 
-function isReadMethod(method: string): boolean {
-  return method === "GET" || method === "HEAD";
-}
-
 export type TableResource =
   | { readonly kind: "table" | "function"; readonly name: string }
   /** The interface itself, described in OpenAPI. */
@@ -195,7 +191,7 @@ function toSelection(
 function toIntent(kind: "table" | "function", parsed: ParsedParts): Intent {
   const { method, target, query, ranges, preferences, content } = parsed;
   const { columns, page } = query;
-  const isRead = method === "GET" || method === "HEAD";
+  const isRead = isReadMethod(method);
   if (page !== null && !isRead) throw cursorNotPossible(`${method} has no pages: only GET and HEAD have.`);
   const common = { target, selection: toSelection(query, ranges), count: preferences.count };
   if (kind === "function")
