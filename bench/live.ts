@@ -11,6 +11,7 @@ import { LiveClients } from "./live/live-clients.ts";
 import { LIVE_KINDS, type LiveKind } from "./live/live-kinds.ts";
 import type { Bench } from "./measuring/kind.ts";
 import { residentMebibytes } from "./measuring/resident-memory.ts";
+import { ROLES_WITH_CLAIMS } from "./measuring/schema.ts";
 import { type Scratch, startScratch } from "./measuring/scratch.ts";
 
 const ROWS_OF_LIST = 10;
@@ -24,15 +25,7 @@ const FIRST_CLIENTS = 50;
 /** The maximum time until all clients are up to date. */
 const LONGEST_WAIT_MS = 60_000;
 
-const schemaFor = (clients: number) => `
-  create role anon;
-  create role authenticated;
-  create role authenticator login noinherit;
-  grant anon, authenticated to authenticator;
-  create schema auth;
-  grant usage on schema auth to anon, authenticated;
-  create function auth.jwt() returns jsonb language sql stable
-    return nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+const schemaFor = (clients: number) => `${ROLES_WITH_CLAIMS}
   create table lists (id int primary key, owner text not null, name text not null);
   create table tasks (list int references lists, id int, title text not null, primary key (list, id));
   alter table lists enable row level security;

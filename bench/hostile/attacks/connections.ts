@@ -1,8 +1,8 @@
 // Opens many connections: unfinished requests, silent connections, and short ones.
 
-import { connect } from "node:net";
 import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, repeat } from "../attack.ts";
+import { holdSocket } from "../hold-socket.ts";
 
 const IDLE = 1_000;
 const COMING_AND_GOING = 20;
@@ -22,17 +22,7 @@ export const attack: Attack = async (target) => {
   return outcomes.result;
 };
 
-function idle({ hostname, port }: URL, said: string, until: number): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(Number(port), hostname, () => socket.write(said));
-    const end = (how: string) => {
-      clearTimeout(stop);
-      socket.destroy();
-      resolve(how);
-    };
-    const stop = setTimeout(() => end("held"), Math.max(0, until - Date.now()));
-    socket.on("data", (data) => end(`${data.toString("latin1", 9, 12)} to an unfinished head`));
-    socket.on("error", (error) => end(failureOf(error)));
-    socket.on("close", () => end("closed"));
-  });
+async function idle(url: URL, said: string, until: number): Promise<string> {
+  const how = await holdSocket(url, until, (socket) => socket.write(said));
+  return /^\d/.test(how) ? `${how} to an unfinished head` : how;
 }

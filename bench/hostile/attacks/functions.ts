@@ -2,7 +2,6 @@
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { connect } from "node:net";
 import { join } from "node:path";
 import { signClaims } from "../../comparison/sign-claims.ts";
 import { percentile } from "../../measuring/percentile.ts";
@@ -10,11 +9,11 @@ import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, repeat, type Target } from "../attack.ts";
 import { ANON_KEY } from "../callers.ts";
 import { FUNCTION_NAMES } from "../functions-folder.ts";
+import { holdSocket, sendBytes } from "../hold-socket.ts";
 import type { FunctionSamples, HonestFunctionCalls } from "../honest-functions.ts";
 
 const LARGE_BYTES = 230 * 2 ** 20;
 const ANONYMOUS_BYTES = 2 ** 20;
-const PIECE = Buffer.alloc(64 * 1024, " ");
 /** The functions of honest callers; the earlier ones are attacked. */
 const HONEST_FUNCTIONS = FUNCTION_NAMES.slice(-2);
 const ATTACKED = FUNCTION_NAMES.slice(0, -2);
@@ -77,33 +76,13 @@ async function statusOf(url: string, authorization: string): Promise<string> {
   }
 }
 
-/** Counts the outcome: the status of a response, `closed`, or `held` until the end time. */
-function hold({ url, until }: Target, outcomes: Outcomes, index: number, sending: Sending): Promise<void> {
-  const { hostname, port } = new URL(url);
-  return new Promise((resolve) => {
-    const socket = connect(Number(port), hostname);
-    const end = (how: string) => {
-      clearTimeout(stop);
-      socket.removeAllListeners("close").destroy();
-      outcomes.count(how);
-      resolve();
-    };
-    const stop = setTimeout(() => end("held"), Math.max(0, until - Date.now()));
-    socket.on("error", (error) => end(failureOf(error)));
-    socket.on("close", () => end("closed"));
-    socket.on("data", (data) => end(data.toString("latin1", 9, 12)));
+async function hold({ url, until }: Target, outcomes: Outcomes, index: number, sending: Sending): Promise<void> {
+  const held = holdSocket(new URL(url), until, (socket) => {
     const path = `/functions/v1/${ATTACKED[index % ATTACKED.length]}`;
-    socket.write(`POST ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${sending.authorization}\r\n`);
+    const host = new URL(url).hostname;
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: ${sending.authorization}\r\n`);
     socket.write(`Content-Length: ${sending.length}\r\n\r\n`);
-    let missing = sending.sent;
-    const send = () => {
-      while (missing > 0 && !socket.destroyed) {
-        const piece = PIECE.subarray(0, missing);
-        missing -= piece.length;
-        if (!socket.write(piece)) return;
-      }
-    };
-    socket.on("drain", send);
-    socket.once("connect", send);
+    sendBytes(socket, sending.sent);
   });
+  outcomes.count(await held);
 }
