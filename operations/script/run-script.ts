@@ -1,5 +1,6 @@
 import pg from "pg";
 import { type SqlStatement, splitStatements, toUtf16Offset } from "#migrate";
+import type { SqlMessage } from "#operations/admin-types";
 import { hintOf } from "#postgres/client";
 import {
   connectionLost,
@@ -76,20 +77,7 @@ export type ScriptResult = Pick<LimitedResult, "rows" | "tag" | "cut"> & {
 };
 
 /** An error or a notice of Postgres. */
-export type ScriptMessage = {
-  /** The index of the statement; null if the transaction could not begin or end. */
-  readonly statement: number | null;
-  readonly severity: string;
-  readonly sqlstate: string;
-  readonly message: string;
-  readonly detail: string | null;
-  readonly hint: string | null;
-  /** The functions that were running. */
-  readonly where: string | null;
-  readonly constraint: string | null;
-  /** The offset in the text, in UTF-16 code units; null if Postgres reports none. */
-  readonly offset: number | null;
-};
+export type ScriptMessage = Omit<SqlMessage, "line" | "column">;
 
 export type ScriptOutcome = {
   readonly results: readonly ScriptResult[];
