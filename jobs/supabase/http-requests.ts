@@ -3,7 +3,8 @@ import type { Listener } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import { AddressNotAllowedError, type AllowedNetwork, findUrlProblem, makeSafeAgent } from "#runtime/safe-fetch";
+import { type AllowedNetwork, findUrlProblem, makeSafeAgent } from "#runtime/safe-fetch";
+import { describeSendError } from "../webhooks/send-delivery.ts";
 
 export type HttpRequestOptions = {
   readonly asOwner: AsOwner;
@@ -126,7 +127,7 @@ export class HttpRequests {
     const url = URL.parse(address);
     const network = url && this.#isOwnFunction(url) ? "private" : this.#options.network;
     const problem = url ? findUrlProblem(url, network) : new Error("URL is malformed");
-    if (!url || problem) return { ...FAILED, isTimedOut: false, error: describeError(problem) };
+    if (!url || problem) return { ...FAILED, isTimedOut: false, error: describeSendError(problem) };
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
       const agent = await this.#openAgent(network);
@@ -142,7 +143,7 @@ export class HttpRequests {
       });
       return await readResponse(response);
     } catch (error) {
-      const message = timeout.aborted ? `Timeout of ${timeoutMs} ms reached` : describeError(error);
+      const message = timeout.aborted ? `Timeout of ${timeoutMs} ms reached` : describeSendError(error);
       return { ...FAILED, isTimedOut: timeout.aborted, error: message };
     }
   }
@@ -190,10 +191,4 @@ function toHeaders(headers: QueuedRequest["headers"], { username, password }: UR
     ...(username === "" ? {} : { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` }),
     ...Object.fromEntries(given),
   };
-}
-
-function describeError(error: unknown): string {
-  if (error instanceof AddressNotAllowedError) return `${error.message} (see WEBHOOK_NETWORK)`;
-  const first = error instanceof AggregateError ? error.errors[0] : error;
-  return first instanceof Error ? first.message : String(first);
 }

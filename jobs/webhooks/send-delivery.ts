@@ -55,7 +55,7 @@ export function makeWebhookSender({ network }: { readonly network: AllowedNetwor
           throw error;
         }
         circuits.reportFailure(target.origin);
-        return { kind: "retry", afterMs: null, reason: describeError(error) };
+        return { kind: "retry", afterMs: null, reason: describeSendError(error) };
       }
     },
     async close() {
@@ -69,7 +69,7 @@ function parseTarget(urlAndSecret: string, network: AllowedNetwork): RequestTarg
   const url = URL.parse(address);
   if (!url) return { origin: "", path: "", keys: [], problem: "The URL is invalid" };
   const refusal = findUrlProblem(url, network);
-  const problem = refusal && describeError(refusal);
+  const problem = refusal && describeSendError(refusal);
   return { origin: url.origin, path: `${url.pathname}${url.search}`, keys: parseWebhookSecret(secret), problem };
 }
 
@@ -127,7 +127,8 @@ function parseRetryAfter(value: string | readonly string[] | undefined): number 
   return Number.isNaN(delayMs) ? null : Math.min(Math.max(delayMs, 0), MAX_RETRY_AFTER_MS);
 }
 
-function describeError(error: unknown): string {
+/** Describes why a request of SQL or of a webhook was not answered. */
+export function describeSendError(error: unknown): string {
   if (error instanceof AddressNotAllowedError) return `${error.message} (see WEBHOOK_NETWORK)`;
   // Node reports several failed addresses without a message.
   const first = error instanceof AggregateError ? error.errors[0] : error;
