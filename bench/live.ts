@@ -10,6 +10,7 @@ import { verdict } from "./comparison/targets.ts";
 import { LiveClients } from "./live/live-clients.ts";
 import { LIVE_KINDS, type LiveKind } from "./live/live-kinds.ts";
 import type { Bench } from "./measuring/kind.ts";
+import { percentilesOf } from "./measuring/percentile.ts";
 import { residentMebibytes } from "./measuring/resident-memory.ts";
 import { ROLES_WITH_CLAIMS } from "./measuring/schema.ts";
 import { type Scratch, startScratch } from "./measuring/scratch.ts";
@@ -113,11 +114,6 @@ async function measureDelays(arrivals: Arrivals, writers: pg.Pool, seconds: numb
   }
   await arrivals.settled();
   return { ...percentilesOf(arrivals.delays), committed: percentilesOf(arrivals.commits) };
-}
-
-function percentilesOf(values: readonly number[]) {
-  const sorted = values.toSorted((one, other) => one - other);
-  return { p50: sorted[sorted.length >> 1]!, p99: sorted[Math.floor(sorted.length * 0.99)]! };
 }
 
 /** Measures the rate of changes until all clients have the last value of their rows. */

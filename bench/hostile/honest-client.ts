@@ -3,7 +3,7 @@
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
-import { percentile } from "../measuring/percentile.ts";
+import { percentilesOf } from "../measuring/percentile.ts";
 import { subscribe } from "../realtime/subscriber.ts";
 import { ask, type Question } from "./ask.ts";
 import { failureOf } from "./attack.ts";
@@ -72,7 +72,7 @@ function summaryOf(samples: readonly Sample[]): Measured {
   for (const sample of samples) if (typeof sample === "string") failures[sample] = (failures[sample] ?? 0) + 1;
   // A failed request counts as longer than any other.
   const times = samples.map((sample) => (typeof sample === "number" ? sample : Number.POSITIVE_INFINITY));
-  return { count: samples.length, failures, p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
+  return { count: samples.length, failures, ...percentilesOf(times) };
 }
 
 async function send(url: string, kind: RequestKind, until: number, deliveries: Deliveries): Promise<Sample[]> {

@@ -1,6 +1,7 @@
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { API_KEY } from "../comparison/tokens.ts";
+import { percentilesOf } from "../measuring/percentile.ts";
 
 /** A client that sends requests whether or not the earlier ones have a response. */
 export type Client = {
@@ -43,9 +44,8 @@ async function runClient(base: URL, client: Client, seconds: number): Promise<Cl
   agent.destroy();
   const failures: Record<string, number> = {};
   for (const { status } of results) if (status >= 300 || status === 0) failures[status] = (failures[status] ?? 0) + 1;
-  const times = results.map(({ milliseconds }) => milliseconds).sort((a, b) => a - b);
-  const percentile = (share: number) => times[Math.floor(share * (times.length - 1))] ?? 0;
-  return { name: client.name, requests: count, failures, p50: percentile(0.5), p99: percentile(0.99) };
+  const times = results.map(({ milliseconds }) => milliseconds);
+  return { name: client.name, requests: count, failures, ...percentilesOf(times) };
 }
 
 type Response = { readonly status: number; readonly milliseconds: number };

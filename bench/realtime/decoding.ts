@@ -4,6 +4,7 @@ import pg from "pg";
 import { type ChangeFollower, openReplication, type ReplicationStream } from "#live/stream";
 import type { BenchOptions } from "../measuring/kind.ts";
 import { median } from "../measuring/median.ts";
+import { percentilesOf } from "../measuring/percentile.ts";
 import { residentMebibytes } from "../measuring/resident-memory.ts";
 import { type Scratch, startScratch } from "../measuring/scratch.ts";
 
@@ -117,8 +118,7 @@ async function latencies(scratch: Scratch, changes: ReplicationStream): Promise<
   }
   await changes.emit("end", Buffer.alloc(0));
   await ended;
-  const sorted = milliseconds.toSorted((one, other) => one - other);
-  return { p50: sorted[LATENCIES >> 1]!, p99: sorted[Math.floor(LATENCIES * 0.99)]! };
+  return percentilesOf(milliseconds);
 }
 
 async function growthOfSlowReading(scratch: Scratch, changes: ReplicationStream): Promise<number> {

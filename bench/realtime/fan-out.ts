@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import { startOurs } from "../comparison/ours.ts";
 import type { BenchOptions } from "../measuring/kind.ts";
+import { percentilesOf } from "../measuring/percentile.ts";
 import { processorTimeOf } from "../measuring/processor-time.ts";
 import { residentMebibytes } from "../measuring/resident-memory.ts";
 import { type Scratch, startScratch } from "../measuring/scratch.ts";
@@ -92,8 +93,7 @@ async function latencies(scratch: Scratch, subscribers: Subscribers): Promise<{ 
     await subscribers.until(1);
     delays.push(...subscribers.arrivals.map((time) => time - startedAt));
   }
-  delays.sort((one, other) => one - other);
-  return { p50: delays[delays.length >> 1]!, p99: delays[Math.floor(delays.length * 0.99)]! };
+  return percentilesOf(delays);
 }
 
 async function idleMilliseconds(pid: number, seconds: number): Promise<number | null> {

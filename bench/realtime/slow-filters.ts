@@ -5,7 +5,7 @@ import type { WebSocket } from "ws";
 import { startOurs } from "../comparison/ours.ts";
 import { signClaims } from "../comparison/sign-claims.ts";
 import type { BenchOptions } from "../measuring/kind.ts";
-import { percentile } from "../measuring/percentile.ts";
+import { percentilesOf } from "../measuring/percentile.ts";
 import { type Scratch, startScratch } from "../measuring/scratch.ts";
 import { NEWS } from "./news.ts";
 import { subscribe } from "./subscriber.ts";
@@ -48,7 +48,7 @@ export async function benchSlowFilters({ rounds, seconds, print }: BenchOptions)
         const cells = HONEST.map(({ name }) => {
           const { times, sent, lost } = delays.get(name)!;
           const missing = sent * EACH - times.length;
-          return { name, p50: percentile(times, 0.5), p99: percentile(times, 0.99), missing, lost };
+          return { name, ...percentilesOf(times), missing, lost };
         });
         const told = cells.map(
           ({ name, p50, p99, missing, lost }) =>
