@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createClient, FunctionsHttpError, FunctionsRelayError, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import { beforeAll, describe, expect, test } from "vitest";
+import { SocketMemory } from "../../../http/socket-memory.ts";
 import { openFunctions } from "../../../rest-gateway/functions/functions.ts";
 import { useFixture, useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
@@ -311,10 +312,12 @@ describe("the first function of a project, whose folder is made while the servic
 
   test("is found by a reload in production", async () => {
     const functionsDir = join(root, "production");
-    const config = { functions: null, functionsDir, nodeEnv: "production" } as const;
+    const files = { functions: null, functionsDir, nodeEnv: "production" } as const;
     const limits = { functionsMemory: 64, functionsTotalMemory: 64, functionsTimeout: 10, functionsCpu: 1 };
+    const config = { ...files, ...limits, corsOrigins: [], publicUrl: null };
     const log = { debug() {}, info() {}, warn() {}, error() {} };
-    const functions = openFunctions({ config: { ...config, ...limits }, environment: () => ({}), log })!;
+    const socketMemory = new SocketMemory({ webSocketBytes: 2 ** 20, webSocketTotalBytes: 2 ** 24 });
+    const functions = openFunctions({ config, socketMemory, environment: () => ({}), log })!;
     try {
       await mkdir(join(functionsDir, "first"), { recursive: true });
       await writeFile(join(functionsDir, "first/index.ts"), source);
