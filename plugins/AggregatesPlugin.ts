@@ -1,12 +1,6 @@
-import {
-  type PgCodec,
-  type PgSelectQueryBuilder,
-  type PgSelectSingleStep,
-  type PgSelectStep,
-  TYPES,
-} from "@dataplan/pg";
+import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { type connection, constant, type GrafastFieldConfig, lambda, type Step } from "grafast";
+import type { GrafastFieldConfig, Step } from "grafast";
 import type { GraphQLObjectType, GraphQLOutputType } from "grafast/graphql";
 import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
@@ -33,7 +27,6 @@ declare global {
   }
 }
 
-type Rows = PgSelectSingleStep<PgTable>;
 type AggregateField = GrafastFieldConfig<Step>;
 
 /** The results of Postgres's sum() and avg() by type. */
@@ -96,7 +89,6 @@ export const AggregatesPlugin: GraphileConfig.Plugin = {
           const field: AggregateField = {
             type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(type))),
             description: "Aggregates of all rows of the connection: one item, or one for each group.",
-            plan: ($connection) => planAggregates($connection, maxPageSize),
           };
           return withSource(field, { kind: "aggregates", maxPageSize });
         });
@@ -105,28 +97,6 @@ export const AggregatesPlugin: GraphileConfig.Plugin = {
     },
   },
 };
-
-function planAggregates($connection: Step, maxPageSize: number): Step {
-  const $rows = ($connection as ReturnType<typeof connection>).cloneSubplanWithoutPagination(
-    "aggregate",
-  ) as unknown as PgSelectStep<PgTable>;
-  const groups = groupsOf($rows);
-  // Each step has a function of its own, since equal steps are merged before the selected columns are known.
-  $rows.apply(
-    lambda(constant(null), () => (builder: PgSelectQueryBuilder) => {
-      for (const { column, codec } of groups) {
-        builder.groupBy({ fragment: sql`${builder.alias}.${sql.identifier(column)}`, codec: codec as PgCodec });
-      }
-    }),
-  );
-  $rows.setFirst(constant(maxPageSize));
-  return $rows;
-}
-
-type GroupColumn = { readonly column: string; readonly codec: Codec };
-
-/** The columns by which a step groups its rows: fields add theirs when they are planned, after the step itself. */
-const groupsOf = memoizePerObject((_$rows: PgSelectStep): GroupColumn[] => []);
 
 const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<string, string>());
 
@@ -147,22 +117,14 @@ function registerAggregateTypes(build: GraphileBuild.Build, table: PgTable): voi
   register(build, name, `Aggregates of \`${tableType}\` rows.`, () => {
     const { GraphQLNonNull } = build.graphql;
     const count = new GraphQLNonNull(outputTypeOf(build, TYPES.bigint)!);
-    const countField: AggregateField = {
-      type: count,
-      description: "The number of rows.",
-      plan: ($row) => ($row as Rows).select(COUNT, TYPES.bigint as PgCodec),
-    };
+    const countField: AggregateField = { type: count, description: "The number of rows." };
     const fields: Record<string, AggregateField> = {
       count: withSource(countField, { kind: "aggregate", value: () => COUNT, codec: TYPES.bigint, isGroup: false }),
     };
     for (const part of parts) {
       if (columnsOf(build, table, part.name).length === 0) continue;
       const type = build.getOutputTypeByName(part.type);
-      const field: AggregateField = {
-        type: new GraphQLNonNull(type),
-        description: DESCRIPTIONS[part.name],
-        plan: ($row) => $row,
-      };
+      const field: AggregateField = { type: new GraphQLNonNull(type), description: DESCRIPTIONS[part.name] };
       fields[part.name] = withSource(field, { kind: "aggregates part" });
     }
     return fields;
@@ -214,7 +176,6 @@ function columnFields(
       const name = build.inflection.attribute({ attributeName: column, codec: table.codec });
       const field: AggregateField = {
         type: build.graphql.getNullableType(outputTypeOf(build, result)!) as GraphQLOutputType,
-        plan: ($row) => planAggregate($row as Rows, aggregate, column, result),
       };
       const source = {
         kind: "aggregate",
@@ -242,10 +203,4 @@ function aggregateSql(row: SQL, aggregate: AggregatesPart, column: string, codec
   if (aggregate === "group") return value;
   const schema = baseCodecOf(toOriginalCodec(codec)).name === "citext" ? sql.blank : sql`pg_catalog.`;
   return sql`${schema}${AGGREGATE_FUNCTIONS[aggregate]}(${value})`;
-}
-
-function planAggregate($row: Rows, aggregate: AggregatesPart, column: string, codec: Codec): Step {
-  const $rows = $row.getClassStep();
-  if (aggregate === "group") groupsOf($rows).push({ column, codec });
-  return $row.select(aggregateSql($rows.alias, aggregate, column, codec), codec as PgCodec);
 }

@@ -1,4 +1,3 @@
-import { type connection, type FieldPlanResolver, lambda, type Step } from "grafast";
 import { isTable, keyOf } from "./table.ts";
 
 declare global {
@@ -61,7 +60,7 @@ declare global {
 
 export const ConnectionShapePlugin: GraphileConfig.Plugin = {
   name: "ConnectionShapePlugin",
-  description: "Connections have edges only, cursors are strings, and a page after a cursor has one before it",
+  description: "Connections have edges only, and cursors are strings",
   schema: {
     hooks: {
       GraphQLObjectType_fields(fields, _build, { scope }) {
@@ -72,35 +71,9 @@ export const ConnectionShapePlugin: GraphileConfig.Plugin = {
       GraphQLObjectType_fields_field(field, { graphql: { GraphQLString, GraphQLNonNull } }, { scope }) {
         if (scope.isConnectionEdgeType && scope.isCursorField)
           return { ...field, type: new GraphQLNonNull(GraphQLString) };
-        if (!scope.isPageInfo) return field;
-        switch (scope.fieldName) {
-          case "startCursor":
-          case "endCursor":
-            return { ...field, type: GraphQLString };
-          case "hasPreviousPage":
-            return { ...field, plan: planHasMore("hasPreviousPage", ($connection) => $connection.getAfter()) };
-          case "hasNextPage":
-            return { ...field, plan: planHasMore("hasNextPage", ($connection) => $connection.getBefore()) };
-          default:
-            return field;
-        }
+        const isCursorOfPage = scope.isPageInfo && ["startCursor", "endCursor"].includes(scope.fieldName);
+        return isCursorOfPage ? { ...field, type: GraphQLString } : field;
       },
     },
   },
 };
-
-type Connection = ReturnType<typeof connection>;
-
-/** Plans the flag. PostGraphile looks one row ahead, never back. A given cursor marks a row, so there is a page on its other side. */
-function planHasMore(
-  side: "hasNextPage" | "hasPreviousPage",
-  cursorOf: ($connection: Connection) => Step | null,
-): FieldPlanResolver {
-  return ($parent) => {
-    const $page = $parent as ReturnType<Connection["pageInfo"]>;
-    // biome-ignore lint/complexity/useLiteralKeys: protected, and the only access from a page to its connection.
-    const $cursor = cursorOf($page["getDepOptions"]<Connection>(0).step);
-    const $more = $page.get(side);
-    return $cursor ? lambda([$more, $cursor], ([more, cursor]) => more || cursor != null) : $more;
-  };
-}

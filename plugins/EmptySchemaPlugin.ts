@@ -1,5 +1,4 @@
-import type { GrafastFieldConfig, Step } from "grafast";
-import { GraphQLBoolean, GraphQLNonNull } from "grafast/graphql";
+import { GraphQLBoolean, type GraphQLFieldConfig, GraphQLNonNull } from "grafast/graphql";
 import { withSource } from "./field-sources.ts";
 
 declare global {
@@ -10,7 +9,7 @@ declare global {
   }
 }
 
-const FIELD: GrafastFieldConfig<Step> = {
+const FIELD: GraphQLFieldConfig<unknown, unknown> = {
   type: new GraphQLNonNull(GraphQLBoolean),
   description:
     "Your role has no privileges in the exposed schemas. Grant some in SQL to see tables and functions here.",

@@ -4,7 +4,7 @@ import { functionsAtRoot, functionsOfType } from "./FunctionPrecedencePlugin.ts"
 import { type FieldSource, functionArgumentsOf, toPagePart, withSource } from "./field-sources.ts";
 import { nodeSource } from "./NodePlugins.ts";
 import type { OrderValueReader } from "./OrderByPlugin.ts";
-import { requestedOrder } from "./PaginationPlugin.ts";
+import { requestedOrder, rowOrderOf } from "./PaginationPlugin.ts";
 import {
   type Codec,
   type FieldScope,
@@ -33,13 +33,9 @@ export const FieldSourcesPlugin: GraphileConfig.Plugin = {
         if (pgPolymorphism?.mode !== "union") return type;
         throw new Error(`"@interface mode:union" is not supported: ${type.name} can be mode:relational`);
       },
-      GraphQLObjectType_fields_field: {
-        // A source describes the plans of these plugins' fields.
-        after: ["PaginationPlugin", "ConnectionShapePlugin", "CompositeTypesPlugin", "SubscriptionsPlugin"],
-        callback(field, build, { scope }) {
-          const source = sourceOfScope(build, scope);
-          return source ? withSource(field, source) : field;
-        },
+      GraphQLObjectType_fields_field(field, build, { scope }) {
+        const source = sourceOfScope(build, scope);
+        return source ? withSource(field, source) : field;
       },
     },
   },
@@ -142,6 +138,8 @@ function sourceOfResource(build: GraphileBuild.Build, scope: FieldScope): FieldS
 }
 
 function rowsOf(build: GraphileBuild.Build, table: PgTable) {
+  // A comment that names no column is an error of the build.
+  rowOrderOf(table, build);
   return {
     table,
     orderOf: (orderBy: unknown, reader: OrderValueReader) => requestedOrder(table, build, orderBy, reader),

@@ -1,7 +1,5 @@
-import { type PgSelectQueryBuilder, type PgSelectStep, sqlValueWithCodec } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import type { connection, GrafastArgumentConfig, GrafastFieldConfigArgumentMap, Step } from "grafast";
-import type { GraphQLInputType } from "grafast/graphql";
+import type { GraphQLFieldConfigArgumentMap, GraphQLInputType } from "grafast/graphql";
 import { memoizePerObject } from "#runtime";
 import { itemCodecOf, toFlatCodec } from "./ArrayDimensionsPlugin.ts";
 import { castToComparable } from "./codecs.ts";
@@ -80,9 +78,7 @@ export const FiltersPlugin: GraphileConfig.Plugin = {
             () => ({
               description: `Selects the ${build.inflection._allRows(table)} that meet every given condition.`,
               fields: () =>
-                Object.fromEntries(
-                  tableFiltersOf(table, build).map((filter) => [filter.name, filterInputField(filter)]),
-                ),
+                Object.fromEntries(tableFiltersOf(table, build).map((filter) => [filter.name, filterInput(filter)])),
             }),
             "FiltersPlugin",
           );
@@ -95,13 +91,10 @@ export const FiltersPlugin: GraphileConfig.Plugin = {
         const filters = tableFiltersOf(table, build);
         if (filters.length === 0) return args;
         const flat = filters.filter(({ name, isFieldArgument }) => isFieldArgument && !RESERVED_ARGUMENTS.has(name));
-        const added: GrafastFieldConfigArgumentMap = Object.fromEntries(
-          flat.map((filter) => [filter.name, filterArgument(filter)]),
+        const added: GraphQLFieldConfigArgumentMap = Object.fromEntries(
+          flat.map((filter) => [filter.name, filterInput(filter)]),
         );
-        added.filter = {
-          type: build.getInputTypeByName(build.inflection.filterType(table)),
-          applyPlan: applyFilterInput,
-        };
+        added.filter = { type: build.getInputTypeByName(build.inflection.filterType(table)) };
         return build.extend(args, added, `Filtering ${Self.name}.${fieldName}`);
       },
     },
@@ -135,42 +128,10 @@ const tableFiltersOf = memoizePerObject((table: PgTable, build: GraphileBuild.Bu
   ];
 });
 
-type FilterBuilder = PgSelectQueryBuilder;
-type FilteredConnection = ReturnType<typeof connection>;
-type ApplyPlan = NonNullable<GrafastArgumentConfig<Step, FilteredConnection>["applyPlan"]>;
-
-function filterInputField(filter: TableFilter) {
+/** An argument, or a field of `filter`. */
+function filterInput(filter: TableFilter) {
   const { type, description, visibility: rule } = filter;
-  const field = {
-    type,
-    description,
-    apply: (builder: FilterBuilder, value: unknown) => {
-      // A function is a method of Object.prototype with the name of a column: the client sent no such field.
-      if (value != null && typeof value !== "function") applyFilter(filter, builder, value);
-    },
-  };
-  return withRowFilter(withVisibility(field, rule), filter);
-}
-
-function filterArgument(filter: TableFilter) {
-  const { type, description, visibility: rule } = filter;
-  const applyPlan: ApplyPlan = (_$parent, $connection, argument) => {
-    argument.apply(rowsOfConnection($connection), (builder: FilterBuilder, value: unknown) => {
-      if (value != null) applyFilter(filter, builder, value);
-      return undefined;
-    });
-  };
-  return withRowFilter(withVisibility({ type, description, applyPlan }, rule), filter);
-}
-
-function applyFilter({ condition, codec, isItem }: TableFilter, builder: FilterBuilder, value: unknown): void {
-  builder.where(condition(builder.alias, sqlValueWithCodec(isItem ? [value] : value, codec)));
-}
-
-const applyFilterInput: ApplyPlan = (_$parent, $connection, argument) => argument.apply(rowsOfConnection($connection));
-
-function rowsOfConnection($connection: FilteredConnection): PgSelectStep {
-  return $connection.getSubplan() as Step as PgSelectStep;
+  return withRowFilter(withVisibility({ type, description }, rule), filter);
 }
 
 type TableFilter = FilterSource & {

@@ -1,7 +1,7 @@
-import type { PgCodecWithAttributes, PgSelectSingleStep } from "@dataplan/pg";
+import type { PgCodecWithAttributes } from "@dataplan/pg";
 import type { GrafastFieldConfig, Step } from "grafast";
 import { columnsShownAsRelations } from "./relation-names.ts";
-import { type Codec, isTable, outputTypeOf, type PgTable, resourcesOf } from "./table.ts";
+import { type Codec, isTable, outputTypeOf, resourcesOf } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -158,5 +158,5 @@ function keyColumnField(
 ): GrafastFieldConfig<Step> {
   const { description, notNull, extensions } = row.attributes[column]!;
   const [, type] = build.pgResolveOutputType(codec, notNull || extensions?.tags?.notNull)!;
-  return { description, type, plan: ($row) => ($row as PgSelectSingleStep<PgTable>).get(column) };
+  return { description, type };
 }

@@ -1,8 +1,8 @@
 import { type PgResourceParameter, TYPES } from "@dataplan/pg";
-import { type FieldArgs, type GrafastFieldConfig, lambda, type Step } from "grafast";
+import type { GrafastFieldConfig, Step } from "grafast";
 import { GraphQLBoolean, GraphQLList, GraphQLNonNull, type GraphQLOutputType } from "grafast/graphql";
 import { functionArgumentsOf, withSource } from "./field-sources.ts";
-import { callFunctionAndRead, countSignUps, isSignUp } from "./function-call.ts";
+import { isSignUp } from "./function-call.ts";
 import { deprecationReasonOf } from "./graphql-types.ts";
 import { mayHoldNulls, outputTypeOf, type SchemaResource, sqlNameOf } from "./table.ts";
 import { mayExecute, withVisibility } from "./VisibilityPlugin.ts";
@@ -99,24 +99,18 @@ function hasInput({ parameters }: SchemaResource): boolean {
 }
 
 function argumentsOf(build: GraphileBuild.Build, resource: SchemaResource) {
-  const { makeFieldArgs, makeArgs } = build.pgGetArgDetailsFromParameters(resource);
-  const { [ID_PARAMETER]: id, ...input } = makeFieldArgs();
-  return { id, input, makeArgs };
+  const { [ID_PARAMETER]: id, ...input } = build.pgGetArgDetailsFromParameters(resource).makeFieldArgs();
+  return { id, input };
 }
 
 function functionMutationField(build: GraphileBuild.Build, resource: SchemaResource): GrafastFieldConfig<Step> {
-  const { id, makeArgs } = argumentsOf(build, resource);
+  const { id } = argumentsOf(build, resource);
   const input = hasInput(resource) && build.getInputTypeByName(build.inflection.customMutationInput({ resource }));
   const deprecationReason = deprecationReasonOf(resource.extensions?.tags?.deprecated);
   const field: GrafastFieldConfig<Step> = {
     description: resource.description,
     type: build.nullableIf(Boolean(resource.extensions?.tags?.nullable), resultTypeOf(build, resource)),
     args: { ...(id && { id }), ...(input && { input: { type: new GraphQLNonNull(input) } }) },
-    plan: (_$root, args) => {
-      countSignUps(resource);
-      const $result = callFunctionAndRead(resource, makeArgs(argumentsWithInput(args)));
-      return resource.codec === TYPES.void ? lambda($result, () => true) : $result;
-    },
     ...(deprecationReason !== undefined && { deprecationReason }),
   };
   const names = functionArgumentsOf(build, resource, 0);
@@ -133,14 +127,4 @@ function resultTypeOf(build: GraphileBuild.Build, resource: SchemaResource): Gra
   if (!type) throw new Error(`The result of function ${name} has no type in GraphQL.`);
   // An array, unlike a set of rows, has null items.
   return isUnique ? type : new GraphQLList(build.nullableIf(isList || mayHoldNulls(resource), type));
-}
-
-/** Redirects the function's arguments to `id` and `input`. */
-function argumentsWithInput(args: FieldArgs): FieldArgs {
-  const at = ([name, ...path]: readonly string[]) =>
-    name === ID_PARAMETER ? [ID_PARAMETER, ...path] : ["input", name!, ...path];
-  return {
-    getRaw: (path: readonly string[]) => args.getRaw(at(path)),
-    typeAt: (path: readonly string[]) => args.typeAt(at(path)),
-  } as FieldArgs;
 }

@@ -1,5 +1,3 @@
-import type { Step } from "grafast";
-
 declare global {
   namespace GraphileConfig {
     interface Plugins {
@@ -23,8 +21,6 @@ export const LiveQueryPlugin: GraphileConfig.Plugin = {
         const field = fieldWithHooks({ fieldName: LIVE_FIELD }, () => ({
           description: "The result of these fields of a query, and again whenever a commit has changed it.",
           type: new build.graphql.GraphQLNonNull(build.getOutputTypeByName(build.inflection.builtin("Query"))),
-          // The subfields run as a query of their own.
-          plan: ($root: Step) => $root,
         }));
         return build.extend(fields, { [LIVE_FIELD]: field }, "live queries");
       },

@@ -1,23 +1,10 @@
-import { type PgSelectQueryBuilder, type PgSelectStep, TYPES } from "@dataplan/pg";
+import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import {
-  ConstantStep,
-  type connection,
-  constant,
-  type ExecutionDetails,
-  type FieldArgs,
-  type FieldInfo,
-  type FieldPlanResolver,
-  type GrafastResultsList,
-  lambda,
-  Step,
-} from "grafast";
 import { ApiError, memoizePerObject } from "#runtime";
 import { castToComparable, TIME_CODECS } from "./codecs.ts";
 import { type OrderValueReader, orderTermsOf, type RowOrderTerm } from "./OrderByPlugin.ts";
-import { bindWithCodec, joinRelation } from "./row-conditions.ts";
+import { joinRelation } from "./row-conditions.ts";
 import { type Codec, isTable, keyOf, type PgRelation, type PgTable, sqlNameOf } from "./table.ts";
-import { hasRowArgument } from "./WherePlugin.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -64,20 +51,6 @@ export const PaginationPlugin: GraphileConfig.Plugin = {
         const paging = pagingArguments(build, scope);
         return paging ? build.extend(args, paging, `Paging ${Self.name}.${scope.fieldName}`) : args;
       },
-      GraphQLObjectType_fields_field(field, build, { scope }) {
-        const { pgFieldResource: resource, isPgFieldConnection, isPgFieldSimpleCollection } = scope;
-        const { plan } = field;
-        if (!plan || !resource || !(isPgFieldConnection || isPgFieldSimpleCollection)) return field;
-        const maxPageSize = build.options.maxPageSize!;
-        if (!isTable(resource)) return { ...field, plan: planFunctionRows(plan, maxPageSize) };
-        const setOrder = makeSetOrder(resource, build);
-        return {
-          ...field,
-          plan: isPgFieldConnection
-            ? planConnection(plan, setOrder, maxPageSize)
-            : planList(plan, setOrder, maxPageSize),
-        };
-      },
     },
   },
 };
@@ -90,8 +63,6 @@ const cursorCodecOf = memoizePerObject((codec: Codec): Codec => {
 });
 
 type PagedFieldScope = GraphileBuild.ScopeObjectFieldsField;
-type SelectedRows = PgSelectStep<PgTable>;
-type PagedConnection = ReturnType<typeof connection>;
 
 function pagingArguments(
   { graphql: { GraphQLInt, GraphQLString }, behavior }: GraphileBuild.Build,
@@ -122,68 +93,6 @@ function relationOf({ registry, codec, relationName }: GraphileBuild.PgRelations
   return registry.pgRelations[codec.name]?.[relationName];
 }
 
-/** A function determines its rows and their order itself; only the maximum page size applies. */
-function planFunctionRows(plan: FieldPlanResolver, maxPageSize: number): FieldPlanResolver {
-  return ($parent, args, info) => {
-    const $rows = plan($parent, args, info) as SelectedRows;
-    $rows.setFirst(constant(maxPageSize));
-    return $rows;
-  };
-}
-
-function planList(plan: FieldPlanResolver, setOrder: SetOrder, maxPageSize: number): FieldPlanResolver {
-  const limitOf = (limit: number | null | undefined) => readLimit(limit, maxPageSize);
-  return ($parent, args, info) => {
-    const $rows = plan($parent, args, info) as SelectedRows;
-    setOrder($rows, args, info);
-    const limit = checkedCount(args.getRaw("limit"), limitOf);
-    $rows.setFirst(limit.$count);
-    if (!info.field.args.some(({ name }) => name === "offset")) return withChecks($rows, [limit.$check]);
-    const offset = checkedCount(args.getRaw("offset"), readOffset);
-    $rows.setOffset(offset.$count);
-    return withChecks($rows, [limit.$check, offset.$check]);
-  };
-}
-
-type Count = number | null | undefined;
-
-/** The number for the statement, and a step that fails when the client's is refused; a literal is checked while planning. */
-function checkedCount(
-  $number: Step<Count>,
-  read: (count: Count) => number,
-): { $count: Step<number>; $check: Step | null } {
-  if ($number instanceof ConstantStep) return { $count: constant(read($number.data)), $check: null };
-  const $check = lambda($number, read);
-  const $count = lambda($number, (count) => {
-    try {
-      return read(count);
-    } catch {
-      return 0;
-    }
-  });
-  return { $count, $check };
-}
-
-function withChecks($rows: SelectedRows, checks: readonly (Step | null)[]): Step {
-  const needed = checks.filter((check) => check !== null);
-  return needed.length === 0 ? $rows : new CheckedRowsStep($rows, needed);
-}
-
-function planConnection(plan: FieldPlanResolver, setOrder: SetOrder, maxPageSize: number): FieldPlanResolver {
-  const pageOf = ([first, last]: readonly [number | undefined, number | undefined]) =>
-    readPage(first, last, maxPageSize);
-  return ($parent, args, info) => {
-    const $connection = plan($parent, args, info) as PagedConnection;
-    setOrder($connection.getSubplan() as Step as SelectedRows, args, info);
-    const $page = lambda([args.getRaw("first"), args.getRaw("last")], pageOf);
-    $connection.setFirst(lambda($page, ({ first }) => first));
-    $connection.setLast(lambda($page, ({ last }) => last));
-    $connection.setAfter(args.getRaw("after"));
-    $connection.setBefore(args.getRaw("before"));
-    return $connection;
-  };
-}
-
 export type RowOrder = {
   readonly terms: readonly RowOrderTerm[];
   /** No two rows are equal in it, so a cursor identifies one row. */
@@ -194,7 +103,7 @@ export type RowOrder = {
  * The order that the table's comment gives, then the key, in the same direction so that one index serves both. Without a key: all
  * comparable columns, which at least is a stable order.
  */
-const rowOrderOf = memoizePerObject((table: PgTable, { behavior }: GraphileBuild.Build): RowOrder => {
+export const rowOrderOf = memoizePerObject((table: PgTable, { behavior }: GraphileBuild.Build): RowOrder => {
   const tagged = parseOrderTag(table);
   const key = keyOf(table);
   const isSortable = (column: string) =>
@@ -279,33 +188,6 @@ function relatedAliasOf(relation: PgRelation, depth: number): SQL {
 
 const relatedAliases = memoizePerObject((_relation: PgRelation): SQL[] => []);
 
-type OrderableRows = Pick<PgSelectQueryBuilder, "alias" | "orderBy" | "setOrderIsUnique">;
-
-function applyOrder(rows: OrderableRows, table: PgTable, order: RowOrder): void {
-  for (const { fragment, codec, isNullable, direction } of orderExpressionsOf(rows.alias, table, order)) {
-    rows.orderBy({ fragment, codec, nullable: isNullable, direction });
-  }
-  if (order.isTotal) rows.setOrderIsUnique();
-}
-
-type SetOrder = ($rows: SelectedRows, args: FieldArgs, info: FieldInfo) => void;
-
-/** An order that the document does not contain is known when the statement is built. */
-function makeSetOrder(table: PgTable, build: GraphileBuild.Build): SetOrder {
-  const order = rowOrderOf(table, build);
-  const reader: OrderValueReader = { bind: bindWithCodec, constantOf: (value) => value };
-  const orderBy = (value: unknown) => (builder: PgSelectQueryBuilder) =>
-    applyOrder(builder, table, requestedOrder(table, build, value, reader));
-  return ($rows, args, info) => {
-    const $orderBy: Step | null = hasRowArgument(info.field, "orderBy") ? args.getRaw("orderBy") : null;
-    if ($orderBy === null || ($orderBy instanceof ConstantStep && $orderBy.data == null)) {
-      applyOrder($rows, table, order);
-    } else {
-      $rows.apply(lambda($orderBy, orderBy));
-    }
-  };
-}
-
 /**
  * A cursor must hold the order values as Postgres writes them, since it is compared with them. Core uses the values that it shows
  * to clients, which differ for null, NaN, intervals, bytes and others.
@@ -325,6 +207,8 @@ function parseOrderTag(table: PgTable): RowOrderTerm[] {
     return { by: column, direction: direction.toLowerCase() === "desc" ? "DESC" : "ASC" };
   });
 }
+
+type Count = number | null | undefined;
 
 /** The effective `limit`, at most `max`. */
 export function readLimit(limit: Count, max: number): number {
@@ -349,32 +233,4 @@ export function readPage(
 function requireNonNegative(name: string, count: number): number {
   if (count < 0) throw new ApiError("invalid", "VALIDATION_ERROR", `${name} must not be negative.`);
   return count;
-}
-
-type SelectedItems = ReturnType<PgSelectStep["items"]>;
-
-/**
- * The rows of a list whose arguments may be refused. The list is often part of its parent's statement, which an error would fail
- * as a whole; so the list is read with replacement arguments and fails by itself.
- */
-class CheckedRowsStep extends Step {
-  static override $$export = { moduleName: import.meta.filename, exportName: "CheckedRowsStep" };
-
-  constructor($rows: PgSelectStep, checks: readonly Step[]) {
-    super();
-    this.isSyncAndSafe = true;
-    this.addStrongDependency($rows.items());
-    for (const $check of checks) this.addDependency($check);
-  }
-
-  listItem($item: Step): Step {
-    return (this.getDepOptions(0).step as SelectedItems).listItem(
-      $item as Parameters<SelectedItems["listItem"]>[0],
-    ) as Step;
-  }
-
-  override execute({ indexMap, values }: ExecutionDetails): GrafastResultsList<unknown> {
-    const rows = values[0]!;
-    return indexMap((index) => rows.at(index));
-  }
 }

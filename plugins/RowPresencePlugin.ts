@@ -11,18 +11,12 @@ declare global {
   }
 }
 
-/**
- * To check that a joined row exists, core selects any cheap column that is not null, and so needs a privilege that the caller's
- * query does not. Roles that may read a table may read its key.
- */
+/** Core checks any column that is not null, for which the caller may have no privilege. Roles that may read a table may read its key. */
 export const RowPresencePlugin: GraphileConfig.Plugin = {
   name: "RowPresencePlugin",
   description: "A joined row exists when its key, or without a key any column, is not null",
   gather: {
     hooks: {
-      pgCodecs_attribute(_info, { attribute }) {
-        attribute.restrictedAccess = true;
-      },
       pgCodecs_PgCodec(_info, { pgClass, pgCodec }) {
         const key = pgClass?.getConstraints().find(({ contype }) => contype === "p");
         const column = key?.getAttributes()?.[0]?.attname;

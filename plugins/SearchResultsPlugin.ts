@@ -1,17 +1,11 @@
-import type { PgCodec, PgSelectSingleStep } from "@dataplan/pg";
 import type { SQL } from "@dataplan/pg/pg-sql2";
-import { connection, type GrafastFieldConfig, lambda, type Step } from "grafast";
+import type { GrafastFieldConfig, Step } from "grafast";
 import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
 import { withSource } from "./field-sources.ts";
 import { freeTypeName } from "./name-claims.ts";
-import {
-  bindWithCodec,
-  type InputObject,
-  SEARCH_RESULT_CODECS,
-  type SearchResult,
-  searchResultOf,
-} from "./row-conditions.ts";
+import { type InputObject, SEARCH_RESULT_CODECS, type SearchResult, searchResultOf } from "./row-conditions.ts";
+import type { BindValue } from "./row-operators.ts";
 import { isTable, outputTypeOf, type PgTable } from "./table.ts";
 import { conditionFieldsOf, isSearchedTable, searchTypeOf } from "./WherePlugin.ts";
 
@@ -28,8 +22,6 @@ declare global {
     }
   }
 }
-
-type Edge = Step & { node(): PgSelectSingleStep<PgTable> };
 
 type Hook = GraphileBuild.SchemaBuilderHooks["GraphQLObjectType_fields"][number];
 type Fields = Parameters<Hook>[0];
@@ -102,7 +94,6 @@ function connectionsOf(fields: Fields, build: GraphileBuild.Build, { fieldWithHo
     added[fieldName] = fieldWithHooks(scope, () => ({
       type: build.getOutputTypeByName(type),
       description: `Reads the rows of \`${inflection.allRowsConnection(table)}\`, whose edges have the rank and the highlight of a search.`,
-      plan: () => connection(table.find()),
     }));
   }
   return added;
@@ -120,23 +111,15 @@ function resultsOf(build: GraphileBuild.Build, { scope, fieldWithHooks }: Fields
   );
 }
 
-function resultField(build: GraphileBuild.Build, table: PgTable, result: SearchResult): GrafastFieldConfig<Edge> {
+function resultField(build: GraphileBuild.Build, table: PgTable, result: SearchResult): GrafastFieldConfig<Step> {
   const { GraphQLNonNull } = build.graphql;
   const codec = SEARCH_RESULT_CODECS[result];
-  const valueFor = (search: InputObject, row: SQL, bind = bindWithCodec) =>
+  const valueFor = (search: InputObject, row: SQL, bind: BindValue) =>
     searchResultOf(result, conditionFieldsOf(table, build), search, row, bind);
-  const field: GrafastFieldConfig<Edge> = {
+  const field: GrafastFieldConfig<Step> = {
     description: SEARCH_RESULTS[result].description,
     type: outputTypeOf(build, codec)!,
     args: { [ARGUMENT]: { type: new GraphQLNonNull(searchTypeOf(build, table)!) } },
-    plan($edge, args) {
-      const $row = $edge.node();
-      const $rows = $row.getClassStep();
-      const toValue = (search: unknown) => valueFor(search as InputObject, $rows.alias);
-      // The rows' statement belongs to the layer above each row's layer.
-      const value = $rows.withLayerPlan(() => $rows.deferredSQL(lambda(args.getRaw(ARGUMENT), toValue)));
-      return $row.select(value, codec as PgCodec);
-    },
   };
   return withSource(field, { kind: "search result", argument: ARGUMENT, valueFor, codec });
 }

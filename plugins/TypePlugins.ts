@@ -1,13 +1,6 @@
-import {
-  isEnumCodec,
-  PgClassExpressionStep,
-  type PgEnumCodec,
-  PgSelectSingleStep,
-  pgSelectSingleFromRecord,
-  TYPES,
-} from "@dataplan/pg";
+import { isEnumCodec, type PgEnumCodec, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { type GrafastInputFieldConfig, get, inhibitOnNull, type Step } from "grafast";
+import type { GrafastInputFieldConfig } from "grafast";
 import type { GraphQLEnumValueConfigMap } from "grafast/graphql";
 import { gatherConfig } from "graphile-build";
 import type { PgType } from "graphile-build-pg/pg-introspection";
@@ -15,7 +8,7 @@ import { parseJsonExactly } from "#runtime/json";
 import { castListItems } from "./codecs.ts";
 import { pgServiceOf, queryWhileGathering } from "./gather-query.ts";
 import { deprecationReasonOfPart } from "./graphql-types.ts";
-import type { Codec, SchemaResource } from "./table.ts";
+import type { Codec } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -97,11 +90,9 @@ declare global {
   }
 }
 
-/** Core sends each composite value back to Postgres to extract its fields, which the value already contains. */
 export const CompositeTypesPlugin: GraphileConfig.Plugin = {
   name: "CompositeTypesPlugin",
-  description:
-    "Fields of composite types are taken from the value, without another statement; a null in a list is null",
+  description: "A null in a list of composite values is null, and no function of such a value is a field",
   gather: {
     hooks: {
       pgCodecs_PgCodec(_info, { pgCodec }) {
@@ -123,23 +114,6 @@ export const CompositeTypesPlugin: GraphileConfig.Plugin = {
       },
     },
     hooks: {
-      GraphQLObjectType: (config, _build, { scope }) =>
-        isCompositeValue(scope.pgCodec) ? { ...config, assertStep: null } : config,
-      GraphQLObjectType_fields_field(field, build, { scope }) {
-        const { pgCodec: parent, pgFieldAttribute: attribute } = scope;
-        if (!attribute || !parent?.attributes) return field;
-        const [column] = Object.entries(parent.attributes).find(([, candidate]) => candidate === attribute) ?? [];
-        if (column === undefined) return field;
-        const codec: Codec = attribute.codec;
-        if (
-          isCompositeValue(innermostCodecOf(codec)) ||
-          (isCompositeValue(parent) && !innermostCodecOf(codec).attributes)
-        ) {
-          return { ...field, plan: ($value) => get($value, column) };
-        }
-        const table = codec.attributes ? (build.pgTableResource(codec as never) as SchemaResource | null) : null;
-        return table ? { ...field, plan: ($value) => planTableRow(table, get($value, column) as Step) } : field;
-      },
       GraphQLInputObjectType_fields_field(field, _build, { scope: { fieldName, pgAttribute } }) {
         const { apply } = field as GrafastInputFieldConfig;
         if (!pgAttribute || !apply || !(fieldName in Object.prototype)) return field;
@@ -163,29 +137,9 @@ function listCastOf(cast: (value: SQL) => SQL) {
   };
 }
 
-function innermostCodecOf(codec: Codec): Codec {
-  return codec.arrayOfCodec ? innermostCodecOf(codec.arrayOfCodec) : codec;
-}
-
 /** True for a composite type that is not the row type of a table. */
 function isCompositeValue(codec: Codec | undefined): boolean {
   return Boolean(codec?.attributes) && codec?.extensions?.isTableLike === false;
-}
-
-/**
- * The row of a table has relations and functions, which need Postgres. They are added to the statement that reads the value, where it
- * can be extended; otherwise a statement of their own runs unless the value is null.
- */
-function planTableRow(table: SchemaResource, $row: Step): Step {
-  const $record = canExtendStatement($row) ? $row : inhibitOnNull($row);
-  const $found = pgSelectSingleFromRecord(table, $record as Parameters<typeof pgSelectSingleFromRecord>[1]);
-  $found.getClassStep().setTrusted();
-  return $found;
-}
-
-function canExtendStatement($value: Step): boolean {
-  const $row = $value instanceof PgClassExpressionStep ? $value.getParentStep() : null;
-  return $row instanceof PgSelectSingleStep && !$row.getClassStep().hasSideEffects;
 }
 
 declare global {

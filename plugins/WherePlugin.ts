@@ -1,5 +1,3 @@
-import type { PgSelectQueryBuilder, PgSelectStep } from "@dataplan/pg";
-import { ConstantStep, type connection, type FieldPlanResolver, lambda, type Step } from "grafast";
 import type { GraphQLInputFieldConfig, GraphQLInputType } from "grafast/graphql";
 import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
@@ -9,13 +7,7 @@ import { functionsOfType } from "./FunctionPrecedencePlugin.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
 import { columnsShownAsRelations } from "./relation-names.ts";
-import {
-  bindWithCodec,
-  type ConditionField,
-  type ConditionFields,
-  conditionOf,
-  QUANTIFIERS,
-} from "./row-conditions.ts";
+import { type ConditionField, type ConditionFields, QUANTIFIERS } from "./row-conditions.ts";
 import {
   isSearched,
   OPERATORS,
@@ -98,38 +90,9 @@ export const WherePlugin: GraphileConfig.Plugin = {
           return build.extend(args, { where }, `Filtering ${Self.name}.${scope.fieldName}`);
         },
       },
-      GraphQLObjectType_fields_field: {
-        before: ["PaginationPlugin"],
-        callback(field, build, { scope }) {
-          const table = collectionTableOf(scope);
-          if (!table || !field.plan) return field;
-          return { ...field, plan: planWhere(field.plan, build, table, scope.isPgFieldConnection === true) };
-        },
-      },
     },
   },
 };
-
-function planWhere(
-  plan: FieldPlanResolver,
-  build: GraphileBuild.Build,
-  table: PgTable,
-  isConnection: boolean,
-): FieldPlanResolver {
-  const restrict = (where: unknown) => (builder: PgSelectQueryBuilder) => {
-    if (where == null) return;
-    builder.where(conditionOf(conditionFieldsOf(table, build), where as object as never, builder.alias, bindWithCodec));
-  };
-  return ($parent, args, info) => {
-    const $result = plan($parent, args, info);
-    if (!hasRowArgument(info.field, "where")) return $result;
-    const $where: Step = args.getRaw("where");
-    if ($where instanceof ConstantStep && $where.data == null) return $result;
-    const $rows = isConnection ? ($result as ReturnType<typeof connection>).getSubplan() : $result;
-    ($rows as Step as PgSelectStep).apply(lambda($where, restrict));
-    return $result;
-  };
-}
 
 const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<string, string>());
 

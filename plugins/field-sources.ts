@@ -9,7 +9,7 @@ import type { ConditionFields, InputObject } from "./row-conditions.ts";
 import type { BindValue } from "./row-operators.ts";
 import type { Codec, PgRelation, PgTable, SchemaResource, WithExtensions } from "./table.ts";
 
-/** The database object or value behind a field of the schema. Only its plugin can plan a field without a source. */
+/** The database object or value behind a field of the schema. */
 export type FieldSource =
   /** A column of the parent row, or of the row that the relation leads to; `table` is the table whose row the column holds. */
   | {

@@ -1,14 +1,5 @@
-import {
-  generatePgParameterAnalysis,
-  type PgCodec,
-  type PgSelectArgumentDigest,
-  type PgSelectArgumentSpec,
-  pgFromExpressionRuntime,
-  pgSelect,
-  TYPES,
-} from "@dataplan/pg";
+import { type PgCodec, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { context, type ExecutionDetails, type GrafastResultsList, Step, sideEffect } from "grafast";
 import type { ResultRow } from "#postgres/statement";
 import type { PgTable, SchemaResource } from "./table.ts";
 
@@ -19,32 +10,10 @@ declare global {
       signUp: true;
     }
   }
-  namespace Grafast {
-    interface Context {
-      /** Null: the caller's sign-ups are not limited. */
-      countSignUp?: (() => Promise<void>) | null;
-    }
-  }
 }
 
 /** The setting that holds the result of a call, or the key of a written row, for the statement sent after it. */
 export const RESULT_SETTING = "mutation.result";
-
-/** A call of a volatile function. It is sent before the statement that has it as one of its values. */
-export class FunctionCall {
-  readonly text: string;
-  readonly values: readonly unknown[];
-  /** The statement that returns a row if the result says that the call was not successful. Null: the result does not say it. */
-  readonly failureText: string | null;
-  /** The value that replaces the call in that statement. */
-  readonly result = RESULT_SETTING;
-
-  constructor(text: string, values: readonly unknown[], failureText: string | null) {
-    this.text = text;
-    this.values = values;
-    this.failureText = failureText;
-  }
-}
 
 /** Thrown if the result of a mutation's function says that it was not successful. */
 export class UnsuccessfulResult extends Error {
@@ -75,31 +44,9 @@ export function failureTextOf(resource: SchemaResource): string | null {
   ).text;
 }
 
-/**
- * Calls a function and reads its result with another statement of the same transaction and round trip: a statement that begins after
- * the call sees its changes, and can join everything else that was selected, so no further statement is needed.
- */
-export function callFunctionAndRead(resource: SchemaResource, args: readonly PgSelectArgumentSpec[]): Step {
-  if (!fitsInSetting(resource)) return resource.execute(args, "mutation");
-  const $call = new FunctionCallStep(resource, args);
-  const $rows = pgSelect({
-    resource,
-    identifiers: [],
-    // A join cannot disturb the order of a single row.
-    ...(resource.isUnique && { hasImplicitOrder: false }),
-    from: { callback: ($root) => resultRows(resource, $root.placeholder($call, FUNCTION_CALL_CODEC)) },
-  });
-  return resource.isUnique ? $rows.single() : $rows;
-}
-
 /** True for a table or function that creates users. */
 export function isSignUp({ extensions }: SchemaResource): boolean {
   return Boolean(extensions?.tags?.signUp);
-}
-
-/** Counts a sign-up. Steps that are planned later run only if the limit is not exceeded. */
-export function countSignUps(resource: SchemaResource): void {
-  if (isSignUp(resource)) sideEffect(context(), ({ countSignUp }) => countSignUp?.());
 }
 
 /** A statement that calls the function and keeps its result. */
@@ -140,40 +87,4 @@ export function resultRows({ codec }: SchemaResource, setting: SQL = sql.literal
 /** True for a result with a named type that is no array: an array of arrays would lose its inner boundaries. */
 export function fitsInSetting({ codec, sqlPartitionByIndex }: SchemaResource): boolean {
   return !codec.isAnonymous && !codec.arrayOfCodec && codec !== TYPES.void && !sqlPartitionByIndex;
-}
-
-/** Passes the call unchanged to the client that sends statements. */
-const FUNCTION_CALL_CODEC: PgCodec = { ...TYPES.text, toPg: (call) => call };
-
-class FunctionCallStep extends Step<FunctionCall> {
-  static override $$export = { moduleName: import.meta.filename, exportName: "FunctionCallStep" };
-  readonly #resource: SchemaResource;
-  readonly #analysis: ReturnType<typeof generatePgParameterAnalysis>;
-  readonly #args: readonly { readonly name?: string; readonly dependency: number }[];
-  readonly #failureText: string | null;
-
-  constructor(resource: SchemaResource, args: readonly PgSelectArgumentSpec[]) {
-    super();
-    this.hasSideEffects = true;
-    // Grafast may move steps that are synchronous and safe; if this is unset, it warns in development.
-    this.isSyncAndSafe = false;
-    this.#resource = resource;
-    this.#failureText = failureTextOf(resource);
-    this.#analysis = generatePgParameterAnalysis(resource.parameters);
-    this.#args = args.map(({ step, name }) => ({
-      dependency: this.addDependency(step),
-      ...(name !== undefined && { name }),
-    }));
-  }
-
-  override execute({ indexMap, values }: ExecutionDetails): GrafastResultsList<FunctionCall> {
-    const { parameters } = this.#resource;
-    const from = this.#resource.from as (...args: readonly PgSelectArgumentDigest[]) => SQL;
-    return indexMap((index) => {
-      const digests = this.#args.map(({ dependency, ...arg }) => ({ ...arg, value: values[dependency]!.at(index) }));
-      const call = pgFromExpressionRuntime(from, parameters, digests, this.#analysis);
-      const { text, values: own } = sql.compile(keepResult(call));
-      return new FunctionCall(text, own, this.#failureText);
-    });
-  }
 }

@@ -43,7 +43,6 @@ import { PaginationPlugin } from "./PaginationPlugin.ts";
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
 import { JsonScalarPlugin, ScalarInputPlugin, StrictScalarsPlugin, TimeScalarPlugin } from "./ScalarPlugins.ts";
 import { SearchResultsPlugin } from "./SearchResultsPlugin.ts";
-import { SharedContextPlugin } from "./SharedContextPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
 import { TablesWithoutColumnsPlugin } from "./TablesWithoutColumnsPlugin.ts";
@@ -93,7 +92,6 @@ const OWN_PLUGINS: readonly GraphileConfig.Plugin[] = [
   IndexedLookupsPlugin,
   IndexedPolymorphismPlugin,
   IndexedTablesPlugin,
-  SharedContextPlugin,
   ClientRolesPlugin,
   UnloggedTablesPlugin,
   CallableFunctionsPlugin,

@@ -1,5 +1,3 @@
-import type { PgCodec, PgSelectSingleStep } from "@dataplan/pg";
-import { error, objectFieldSpec } from "grafast";
 import {
   type GraphQLArgument,
   GraphQLEnumType,
@@ -37,7 +35,6 @@ import {
   fallbackTypeOf,
   IS_EMPTY_FIELD,
   isLosableInterface,
-  ownValueSql,
   type RolePrivileges,
   sourceOf,
   visibilityRuleOf,
@@ -51,7 +48,7 @@ type OutputCompositeType = GraphQLObjectType | GraphQLInterfaceType;
 type SchemaField = GraphQLField<unknown, unknown>;
 
 /** The error of a withheld field, which leaves the rest of the response intact. */
-const withheldError = new GraphQLError("Sign in to read this field.", { extensions: { code: "FORBIDDEN" } });
+export const withheldError = new GraphQLError("Sign in to read this field.", { extensions: { code: "FORBIDDEN" } });
 
 /** The schema without the hidden elements, and with an error for each withheld field, which is nullable. A type that is unchanged, and refers to no changed type, stays the same object. */
 export function* pruneSchema(schema: GraphQLSchema, pruning: SchemaPruning): Stepwise<GraphQLSchema> {
@@ -204,23 +201,15 @@ function keptInterfaces(type: OutputCompositeType, hidden: HiddenElements): read
 }
 
 function toWithheldField(config: GraphQLFieldConfig<unknown, unknown>): GraphQLFieldConfig<unknown, unknown> {
-  const grafast = { ...config.extensions?.grafast, plan: () => error(withheldError) };
-  const withPlan = { ...config, type: getNullableType(config.type), extensions: { ...config.extensions, grafast } };
-  return withSource(withPlan as never, { kind: "withheld", error: withheldError });
+  return withSource({ ...config, type: getNullableType(config.type) }, { kind: "withheld", error: withheldError });
 }
 
 /** The field with the value of the caller's own rows, which is null for others; null if it is no plain value. */
 function toOwnField(field: SchemaField, config: FieldConfig, own: OwnValue): FieldConfig | null {
   const source = sourceOf(field);
   if (source?.kind !== "column" || source.table || source.codec.attributes) return null;
-  const { codec } = source;
-  const plan = ($row: PgSelectSingleStep) =>
-    "getClassStep" in $row
-      ? $row.select(ownValueSql($row.getClassStep().alias, own), codec as PgCodec)
-      : error(withheldError);
-  const grafast = { ...config.extensions?.grafast, plan };
-  const withPlan = { ...config, type: getNullableType(config.type), extensions: { ...config.extensions, grafast } };
-  return withSource(withPlan as never, { kind: "own value", codec, ...own });
+  const nullable = { ...config, type: getNullableType(config.type) };
+  return withSource(nullable, { kind: "own value", codec: source.codec, ...own });
 }
 
 type FieldConfig = GraphQLFieldConfig<unknown, unknown>;
@@ -252,8 +241,7 @@ function isComposite(type: GraphQLNamedType): type is OutputCompositeType {
 
 /** GraphQL requires a query type. */
 function emptyQuery({ name, description }: GraphQLObjectType): GraphQLObjectType {
-  const isEmpty = objectFieldSpec(IS_EMPTY_FIELD, `${name}.isEmpty`);
-  return new GraphQLObjectType({ name, description, fields: { isEmpty } });
+  return new GraphQLObjectType({ name, description, fields: { isEmpty: IS_EMPTY_FIELD } });
 }
 
 type OutputField = GraphQLField<unknown, unknown>;

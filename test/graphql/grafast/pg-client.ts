@@ -1,11 +1,11 @@
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dataplan/pg";
 import { toPgText } from "../../../graphql/compile/text-values.ts";
 import { type CallerDatabase, checkSuccess, type WriteRows } from "../../../graphql/operations/caller-database.ts";
-import { FunctionCall } from "../../../plugins/function-call.ts";
 import type { ResponseBudget } from "../../../postgres/database/response-budget.ts";
 import type { Statement, StatementContext, StatementResult } from "../../../postgres/database/statement.ts";
 import type { QueryInTransaction } from "../../../postgres/database/transaction.ts";
 import type { AbortLike } from "../../../runtime/concurrency/abort.ts";
+import { FunctionCall } from "./function-plans.ts";
 import { PlannedWrite } from "./planned-write.ts";
 
 type PgClientOptions = {

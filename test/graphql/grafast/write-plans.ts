@@ -20,13 +20,13 @@ import {
 } from "grafast";
 import { GraphQLBoolean, getNullableType } from "grafast/graphql";
 import type { FieldSource } from "../../../plugins/field-sources.ts";
-import { countSignUps } from "../../../plugins/function-call.ts";
 import { validIdOf } from "../../../plugins/IdScalarPlugin.ts";
 import { hasNestedFields } from "../../../plugins/nested-inputs.ts";
 import { equals } from "../../../plugins/operators.ts";
 import { emptyInputError } from "../../../plugins/TableMutationsPlugin.ts";
 import type { PgTable } from "../../../plugins/table.ts";
 import type { WrittenColumn } from "../../../plugins/written-columns.ts";
+import { countSignUps } from "./function-plans.ts";
 import { insertNestedRow, writeAndReadRows } from "./planned-write.ts";
 
 type WriteSource = Extract<FieldSource, { readonly kind: "write" }>;
