@@ -153,7 +153,7 @@ function sourceOfFunction(
   resource: SchemaResource | undefined,
   ofRow: boolean,
 ): FieldSource | null {
-  if (!resource || resource.isMutation || resource.sqlPartitionByIndex) return null;
+  if (!resource || resource.isMutation) return null;
   const args = functionArgumentsOf(build, resource, ofRow ? 1 : 0);
   return args && { kind: "call", resource, args, ofRow, maxPageSize: build.options.maxPageSize! };
 }

@@ -115,9 +115,7 @@ function functionMutationField(build: GraphileBuild.Build, resource: SchemaResou
   };
   const names = functionArgumentsOf(build, resource, 0);
   const countsSignUp = isSignUp(resource);
-  return names && !resource.sqlPartitionByIndex
-    ? withSource(field, { kind: "mutation", resource, args: names, countsSignUp })
-    : field;
+  return names ? withSource(field, { kind: "mutation", resource, args: names, countsSignUp }) : field;
 }
 
 function resultTypeOf(build: GraphileBuild.Build, resource: SchemaResource): GraphQLOutputType {

@@ -85,6 +85,6 @@ export function resultRows({ codec }: SchemaResource, setting: SQL = sql.literal
 }
 
 /** True for a result with a named type that is no array: an array of arrays would lose its inner boundaries. */
-export function fitsInSetting({ codec, sqlPartitionByIndex }: SchemaResource): boolean {
-  return !codec.isAnonymous && !codec.arrayOfCodec && codec !== TYPES.void && !sqlPartitionByIndex;
+export function fitsInSetting({ codec }: SchemaResource): boolean {
+  return !codec.isAnonymous && !codec.arrayOfCodec && codec !== TYPES.void;
 }
