@@ -112,11 +112,11 @@ export class OperationPlans {
    * Throws NotCompiled when the fields must run by themselves, which also assigns errors of values to them. Where they may not,
    * the statement is tried even if it has exceeded a limit.
    */
-  *bind(inputs: CoercedVariables, maxBytes: number, mayPlan: boolean): Stepwise<BoundOperation> {
+  *bind(inputs: CoercedVariables, maxBytes: number, mayRunFields: boolean): Stepwise<BoundOperation> {
     const variables = this.#coerce(inputs);
     const plan = yield* this.#find(variables);
     if (plan instanceof NotCompiled) throw plan;
-    if (mayPlan) plan.checkLimit();
+    if (mayRunFields) plan.checkLimit();
     try {
       return this.#bound(plan, { ...variables, [MAX_BYTES]: maxBytes });
     } catch (error) {

@@ -69,10 +69,10 @@ const MAX_TYPE_LISTS = 2;
 
 type DocumentMeasure = {
   readonly errors: readonly GraphQLError[];
-  /** The memory of its plan, in units of about 40 kB, which a branch or twenty fields take. */
+  /** Its memory, in units of about 40 kB, which a branch or twenty fields take. */
   readonly weight: number;
-  /** The number of fields to plan in the largest operation. */
-  readonly plannedFields: number;
+  /** The number of fields with subselections in the largest operation, without introspection. */
+  readonly branches: number;
   /** The remaining limits for variables in the condition arguments, by the name of the operation. */
   readonly conditions: ReadonlyMap<string | undefined, ConditionAllowance>;
 };
@@ -104,7 +104,7 @@ export function measureDocument(document: DocumentNode, limits: DocumentLimits):
   return {
     errors,
     weight: sizes.reduce((sum, { size }) => sum + weightOf(size), 0),
-    plannedFields: Math.max(0, ...sizes.map(({ size }) => size.branches - size.schemaBranches)),
+    branches: Math.max(0, ...sizes.map(({ size }) => size.branches - size.schemaBranches)),
     conditions: new Map(
       sizes.map(({ operation, size }) => [
         operation.name?.value,

@@ -35,7 +35,7 @@ import { validateInSteps } from "./stepwise-validation.ts";
 import { UnfinishedSchema } from "./unfinished-schema.ts";
 
 /** 200 MB, in units of 40 kB. */
-const MAX_PLAN_WEIGHT = 5_000;
+const MAX_WEIGHT = 5_000;
 
 type DocumentVariables = Readonly<Record<string, unknown>>;
 
@@ -43,10 +43,10 @@ type DocumentVariables = Readonly<Record<string, unknown>>;
 export type CheckedDocument = {
   readonly document: DocumentNode;
   /** The number of fields with subselections in its largest operation, without introspection. */
-  readonly plannedFields: number;
+  readonly branches: number;
   /** True if an operation selects `__schema` or `__type`. */
   readonly isIntrospection: boolean;
-  /** The approximate memory of the document and its plan. */
+  /** The approximate memory of the document and its statements. */
   readonly bytes: number;
   /** The operation of that name, or the only one. */
   operation(name: string | null): OperationDefinitionNode;
@@ -79,7 +79,7 @@ type DocumentReaderOptions = {
   readonly schema: GraphQLSchema;
   readonly limits: DocumentLimits;
   /** Shared by all schemas. */
-  readonly memory: PlanBudget;
+  readonly memory: DocumentBudget;
   readonly hits?: CacheHits | undefined;
   /** Called when a document fails validation. */
   readonly onInvalid?: (() => void) | undefined;
@@ -102,7 +102,7 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
     yield;
     // Another request may have read the document in the meantime.
     if (cache.has(text)) return cache.get(text)!;
-    const { received, document, weight, planned, conditions } = yield* parseAndValidate(
+    const { received, document, weight, branches, conditions } = yield* parseAndValidate(
       text,
       schema,
       limits,
@@ -117,7 +117,7 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
     };
     const checked: CheckedDocument = {
       document,
-      plannedFields: planned,
+      branches,
       isIntrospection: hasIntrospection(document),
       bytes: weight * BYTES_PER_WEIGHT,
       operation: memoizeOperations(document, schema),
@@ -153,7 +153,7 @@ function* parseAndValidate(
   try {
     const document = parseWithinLimits(text, limits);
     yield;
-    const { errors, weight, plannedFields: planned, conditions } = measureDocument(document, limits);
+    const { errors, weight, branches, conditions } = measureDocument(document, limits);
     refuseIfAny(errors);
     refuseIfAny(findSubscriptionFaults(document));
     const faults = yield* validateInSteps(schema, document, MAX_VALIDATION_ERRORS);
@@ -165,7 +165,7 @@ function* parseAndValidate(
       received: document,
       document: keepLiteralDigits(document, schema),
       weight: weight + text.length / CHARACTERS_PER_WEIGHT,
-      planned,
+      branches,
       conditions,
     };
   } catch (error) {
@@ -385,9 +385,9 @@ function dropPrototypes(value: unknown): void {
   }
 }
 
-/** Limits the documents and plans cached for all schemas together. When the limit is reached, all caches are cleared. */
-export class PlanBudget {
-  #remaining = MAX_PLAN_WEIGHT;
+/** Limits the documents and statements cached for all schemas together. When the limit is reached, all caches are cleared. */
+export class DocumentBudget {
+  #remaining = MAX_WEIGHT;
   readonly #forget: (() => void)[] = [];
 
   onFull(forget: () => void): void {
@@ -397,7 +397,7 @@ export class PlanBudget {
   reserve(weight: number): void {
     if (this.#remaining < weight) {
       for (const forget of this.#forget) forget();
-      this.#remaining = MAX_PLAN_WEIGHT;
+      this.#remaining = MAX_WEIGHT;
     }
     this.#remaining -= weight;
   }

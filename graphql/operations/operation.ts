@@ -87,7 +87,7 @@ export type PlannedOperation = {
   /** Null: it is not a live query. */
   readonly live: LiveOperation | null;
   /** Why its fields may not run by themselves; null if they may. */
-  readonly planRefusal: GraphQLError | null;
+  readonly runFieldsRefusal: GraphQLError | null;
 };
 
 /** The stages of an operation after parse. Plan and query are synchronous, unless a schema must be built first or the document is large. */
@@ -139,6 +139,6 @@ export type CompilationOptions = {
 /** Limits for operations in the anonymous role. */
 export type AnonymousLimits = {
   readonly role: string;
-  readonly maxPlannedFields: number;
+  readonly maxBranches: number;
   readonly maxResponseBytes: number;
 };

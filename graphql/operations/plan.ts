@@ -55,12 +55,12 @@ export function* plan(
     countSignUp: limitCreatedUsers && (() => limitCreatedUsers(caller, requestInfo.address)),
     event: null,
     live: liveDocument && { document: liveDocument, parameters },
-    planRefusal: isAnonymous ? refusalToPlan(checked.plannedFields, anonymous.maxPlannedFields) : null,
+    runFieldsRefusal: isAnonymous ? refusalToRunFields(checked.branches, anonymous.maxBranches) : null,
   };
 }
 
-function refusalToPlan(planned: number, max: number): GraphQLError | null {
-  if (planned <= max) return null;
-  const fact = `An operation of an anonymous caller that cannot run as one statement has ${planned} fields with subselections`;
+function refusalToRunFields(branches: number, max: number): GraphQLError | null {
+  if (branches <= max) return null;
+  const fact = `An operation of an anonymous caller that cannot run as one statement has ${branches} fields with subselections`;
   return tooComplexError(fact, max);
 }

@@ -7,17 +7,17 @@ import type { CompilationOptions, PlannedOperation } from "./operation.ts";
 /** Operation → SQL text and parameters, compiled once per document and combination of variables; null when its fields run by themselves. */
 export function* query(
   compilation: CompilationOptions,
-  { checked, selected, args, memory, requestInfo, planRefusal }: PlannedOperation,
+  { checked, selected, args, memory, requestInfo, runFieldsRefusal }: PlannedOperation,
 ): Stepwise<BoundOperation | null> {
   try {
     const plans = checked.plans(selected);
-    const bound = yield* plans.bind(args.variableValues ?? {}, memory.maxBytes, planRefusal === null);
+    const bound = yield* plans.bind(args.variableValues ?? {}, memory.maxBytes, runFieldsRefusal === null);
     compilation.outcomes.add("compiled");
     return bound;
   } catch (error) {
     noteNotCompiled(compilation, requestInfo.requestId, error);
   }
-  if (planRefusal) throw new GraphqlRefusal([planRefusal]);
+  if (runFieldsRefusal) throw new GraphqlRefusal([runFieldsRefusal]);
   return null;
 }
 

@@ -38,7 +38,7 @@ export type CompiledRunOptions = {
   /** Counts a user that a mutation creates; null if callers may create any number. */
   readonly countSignUp: (() => Promise<void>) | null;
   /** Null: the fields of a step may run by themselves. Otherwise, why they may not. */
-  readonly planRefusal: GraphQLError | null;
+  readonly runFieldsRefusal: GraphQLError | null;
 };
 
 /** `data` is absent when nothing was executed. */
@@ -94,7 +94,7 @@ export function textOf(data: NonNullable<OperationResult["data"]>): string {
 
 /** Throws NotCompiled for an error that is found out field by field. */
 async function runStep({ step, ...bound }: BoundStep, options: CompiledRunOptions): Promise<OperationResult> {
-  const { signal, asText, planRefusal, countSignUp } = options;
+  const { signal, asText, runFieldsRefusal, countSignUp } = options;
   try {
     if (step.countsSignUp) await countSignUp?.();
     const data = await readStatement({ step, ...bound }, options);
@@ -102,7 +102,8 @@ async function runStep({ step, ...bound }: BoundStep, options: CompiledRunOption
     return { data: step.holdsJson ? await runStepwise(normalizeJson(String(data)), signal) : data };
   } catch (error) {
     if (mayBeRepeated(error, step)) {
-      if (planRefusal) return failedResult(step.rootFields, exceedsLimit(error) ? (error as Error) : planRefusal);
+      if (runFieldsRefusal)
+        return failedResult(step.rootFields, exceedsLimit(error) ? (error as Error) : runFieldsRefusal);
       const reason = exceedsLimit(error) ? "limit" : "refused";
       throw new NotCompiled(reason, error instanceof Error ? error.message : String(error));
     }

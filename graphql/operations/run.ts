@@ -103,7 +103,7 @@ export async function runUnbound(dependencies: RunDependencies, planned: Planned
 
 export function compiledRunOptions(
   { database, makeWriteRows }: Pick<RunDependencies, "database" | "makeWriteRows">,
-  { kind, memory, context, requestInfo, isOneTransaction, countSignUp, planRefusal }: PlannedOperation,
+  { kind, memory, context, requestInfo, isOneTransaction, countSignUp, runFieldsRefusal }: PlannedOperation,
 ): CompiledRunOptions {
   const { signal, asText = false } = requestInfo;
   return {
@@ -117,6 +117,6 @@ export function compiledRunOptions(
     writeRows: makeWriteRows(database, context),
     stopsAtError: isOneTransaction,
     countSignUp,
-    planRefusal,
+    runFieldsRefusal,
   };
 }

@@ -2,7 +2,7 @@ import { GraphQLError, type GraphQLSchema } from "grafast/graphql";
 import type { Catalog } from "#catalog";
 import { memoize } from "#runtime";
 import type { DocumentLimits } from "../documents/document-size.ts";
-import { type DocumentReader, makeDocumentReader, PlanBudget } from "../documents/documents.ts";
+import { DocumentBudget, type DocumentReader, makeDocumentReader } from "../documents/documents.ts";
 import { GraphqlRefusal } from "../documents/graphql-refusal.ts";
 import { EarlyVisibility } from "./early-visibility.ts";
 import { privilegesByUse, type ServedSchema } from "./role-schemas.ts";
@@ -25,7 +25,7 @@ export class EarlySchema {
   constructor(options: EarlySchemaOptions) {
     this.#options = options;
     const { schema, limits } = options;
-    this.#documents = makeDocumentReader({ schema, limits, memory: new PlanBudget() });
+    this.#documents = makeDocumentReader({ schema, limits, memory: new DocumentBudget() });
   }
 
   readonly schemaOf = memoize((role: string): ServedSchema => {

@@ -4,7 +4,7 @@ import type { RolePrivileges } from "#plugins";
 import { type CacheHits, memoize, memoizePerObject } from "#runtime";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import type { DocumentLimits } from "../documents/document-size.ts";
-import { type DocumentReader, makeDocumentReader, PlanBudget } from "../documents/documents.ts";
+import { DocumentBudget, type DocumentReader, makeDocumentReader } from "../documents/documents.ts";
 import { findHiddenElements, findWithheldFields, pruneSchema } from "./prune-schema.ts";
 
 const routinesOf = memoizePerObject(({ schemas }: Catalog): ReadonlyMap<string, Routine> => {
@@ -44,7 +44,7 @@ export class RoleSchemas {
   readonly #byRole = new Map<string, ServedSchema | Promise<ServedSchema>>();
   readonly #byHiddenParts = new Map<string, ServedSchema>();
   readonly #numbers = new Map<object, number>();
-  #memory = new PlanBudget();
+  #memory = new DocumentBudget();
   #types = 0;
 
   constructor(options: RoleSchemasOptions) {
@@ -115,7 +115,7 @@ export class RoleSchemas {
     if (this.#types + types > maxTypes) {
       this.#byRole.clear();
       this.#byHiddenParts.clear();
-      this.#memory = new PlanBudget();
+      this.#memory = new DocumentBudget();
       this.#types = 0;
     }
     this.#types += types;

@@ -265,7 +265,7 @@ function makeExecution(
     events,
     makeWriteRows: makeRowsWriter(() => catalog.current()),
     contextOf: makeOperationContexts(config, () => catalog.current()),
-    // Rows take about ten times their length when they are objects.
+    // A response takes several times its length while it is parsed or normalized.
     byteLimits: {
       operation: Math.ceil(config.maxAnswerBytes / 4),
       together: Math.ceil(config.answerMemory / 8),
@@ -273,7 +273,7 @@ function makeExecution(
     },
     anonymous: {
       role: config.anonRole,
-      maxPlannedFields: config.graphqlMaxAnonymousPlanned,
+      maxBranches: config.graphqlMaxAnonymousPlanned,
       maxResponseBytes: Math.ceil(config.maxAnswerBytes / 8),
     },
     limitCreatedUsers,

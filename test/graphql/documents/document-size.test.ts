@@ -1,7 +1,7 @@
 import { buildSchema, getIntrospectionQuery, parse } from "grafast/graphql";
 import { describe, expect, test } from "vitest";
 import { type DocumentLimits, measureDocument } from "../../../graphql/documents/document-size.ts";
-import { makeDocumentReader, PlanBudget } from "../../../graphql/documents/documents.ts";
+import { DocumentBudget, makeDocumentReader } from "../../../graphql/documents/documents.ts";
 import { GraphqlRefusal } from "../../../graphql/documents/graphql-refusal.ts";
 import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
 
@@ -49,7 +49,7 @@ describe("a where or orderBy", () => {
     "type Query { f(where: W, orderBy: [W!]): Int } input W { not: W, or: [W!], eq: Int, id: ID }",
   );
   const reader = (limits: Partial<DocumentLimits> = {}) =>
-    makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, memory: new PlanBudget() });
+    makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, memory: new DocumentBudget() });
 
   function codesOf(text: string, variables: Record<string, unknown>, limits?: Partial<DocumentLimits>): unknown[] {
     const checked = runToCompletion(reader(limits).read(text));
@@ -178,7 +178,7 @@ describe("a document", () => {
     type Query { a: Query b(x: Int, first: Int): String c(x: Int!): String d(list: [Int!]): String }
     type Subscription { e: String }
   `);
-  const readerWith = (limits: Partial<DocumentLimits> = {}, memory = new PlanBudget(), onInvalid = () => {}) => {
+  const readerWith = (limits: Partial<DocumentLimits> = {}, memory = new DocumentBudget(), onInvalid = () => {}) => {
     const documents = makeDocumentReader({ schema, limits: { ...DEFAULTS, ...limits }, memory, onInvalid });
     return (text: string) => runToCompletion(documents.read(text));
   };
@@ -199,7 +199,7 @@ describe("a document", () => {
   });
 
   test("is read once by those who read it at the same time", () => {
-    const { read: readInSteps } = makeDocumentReader({ schema, limits: DEFAULTS, memory: new PlanBudget() });
+    const { read: readInSteps } = makeDocumentReader({ schema, limits: DEFAULTS, memory: new DocumentBudget() });
     const [one, other] = [readInSteps("{ b }"), readInSteps("{ b }")];
     one.next();
     other.next();
@@ -208,7 +208,7 @@ describe("a document", () => {
 
   test("is evicted from the cache with its plans, by weight", () => {
     let forgotten = 0;
-    const memory = new PlanBudget();
+    const memory = new DocumentBudget();
     memory.onFull(() => forgotten++);
     const reader = readerWith({}, memory);
     const large = (number: number) =>
@@ -224,7 +224,7 @@ describe("a document", () => {
     expect(refused("{")).toEqual(["GRAPHQL_PARSE_FAILED"]);
     expect(refused("{ z }")).toEqual(["GRAPHQL_VALIDATION_FAILED"]);
     let invalid = 0;
-    const reader = readerWith({}, new PlanBudget(), () => invalid++);
+    const reader = readerWith({}, new DocumentBudget(), () => invalid++);
     expect(() => reader("{")).toThrow(GraphqlRefusal);
     reader("{ b }");
     expect(invalid).toBe(0);
