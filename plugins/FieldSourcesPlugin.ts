@@ -1,8 +1,8 @@
 import type { PgCodecAttribute } from "@dataplan/pg";
 import type {} from "graphile-build-pg";
 import { functionsAtRoot, functionsOfType } from "./FunctionPrecedencePlugin.ts";
-import { type FieldSource, functionArgumentsOf, toPagePart, withSource } from "./field-sources.ts";
-import { nodeSource } from "./NodePlugins.ts";
+import { type FieldSource, functionArgumentsOf, sourceOf, toPagePart, withSource } from "./field-sources.ts";
+import { NODE_ID, nodeSource } from "./NodePlugins.ts";
 import type { OrderValueReader } from "./OrderByPlugin.ts";
 import { requestedOrder, rowOrderOf } from "./PaginationPlugin.ts";
 import {
@@ -33,13 +33,21 @@ export const FieldSourcesPlugin: GraphileConfig.Plugin = {
         if (pgPolymorphism?.mode !== "union") return type;
         throw new Error(`"@interface mode:union" is not supported: ${type.name} can be mode:relational`);
       },
-      GraphQLObjectType_fields_field(field, build, { scope }) {
-        const source = sourceOfScope(build, scope);
-        return source ? withSource(field, source) : field;
+      GraphQLObjectType_fields_field(field, build, { scope, Self }) {
+        const source = sourceOf(field) ?? sourceOfScope(build, scope);
+        if (source) return withSource(field, source);
+        if (!needsSource(scope)) return field;
+        throw new Error(`The field ${Self.name}.${scope.fieldName}, which "@behavior" has added, is not supported`);
       },
     },
   },
 };
+
+/** True for the fields of queries, mutations and rows, except global ids, which have their source later. */
+function needsSource({ fieldName, isRootQuery, isRootMutation, isPgConnectionRelated, pgCodec }: FieldScope): boolean {
+  const isOfRow = Boolean(pgCodec?.attributes) && !isPgConnectionRelated;
+  return fieldName !== NODE_ID && Boolean(isRootQuery || isRootMutation || isOfRow);
+}
 
 function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {
   const { fieldName, pgCodec, pgFieldAttribute, pgRelationDetails, isConnectionType, isConnectionEdgeType } = scope;
@@ -153,7 +161,7 @@ function sourceOfFunction(
   resource: SchemaResource | undefined,
   ofRow: boolean,
 ): FieldSource | null {
-  if (!resource || resource.isMutation) return null;
+  if (!resource) return null;
   const args = functionArgumentsOf(build, resource, ofRow ? 1 : 0);
-  return args && { kind: "call", resource, args, ofRow, maxPageSize: build.options.maxPageSize! };
+  return { kind: "call", resource, args, ofRow, maxPageSize: build.options.maxPageSize! };
 }

@@ -113,9 +113,8 @@ function functionMutationField(build: GraphileBuild.Build, resource: SchemaResou
     args: { ...(id && { id }), ...(input && { input: { type: new GraphQLNonNull(input) } }) },
     ...(deprecationReason !== undefined && { deprecationReason }),
   };
-  const names = functionArgumentsOf(build, resource, 0);
-  const countsSignUp = isSignUp(resource);
-  return names ? withSource(field, { kind: "mutation", resource, args: names, countsSignUp }) : field;
+  const args = functionArgumentsOf(build, resource, 0);
+  return withSource(field, { kind: "mutation", resource, args, countsSignUp: isSignUp(resource) });
 }
 
 function resultTypeOf(build: GraphileBuild.Build, resource: SchemaResource): GraphQLOutputType {

@@ -17,7 +17,7 @@ declare global {
 
 const NODE_TYPE = "Node";
 const NODE_FIELD = "node";
-const NODE_ID = "nodeId";
+export const NODE_ID = "nodeId";
 
 /** Core's plugins for `Node`, `node(nodeId)` and global ids. Its accessors by global id would have the names of our fields. */
 export const CORE_NODE_PLUGINS: readonly GraphileConfig.Plugin[] = [

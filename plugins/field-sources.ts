@@ -7,7 +7,14 @@ import type { RowOrder } from "./PaginationPlugin.ts";
 import type { RowsWrite } from "./planned-write.ts";
 import type { ConditionFields, InputObject } from "./row-conditions.ts";
 import type { BindValue } from "./row-operators.ts";
-import type { Codec, PgRelation, PgTable, SchemaResource, WithExtensions } from "./table.ts";
+import {
+  type Codec,
+  type PgRelation,
+  type PgTable,
+  type SchemaResource,
+  sqlNameOf,
+  type WithExtensions,
+} from "./table.ts";
 
 /** The database object or value behind a field of the schema. */
 export type FieldSource =
@@ -129,14 +136,17 @@ export type FunctionArgument = Pick<PgSelectArgumentDigest, "name"> & {
   readonly codec: Codec;
 };
 
-/** Null when an argument is looked up by another statement. */
 export function functionArgumentsOf(
   build: GraphileBuild.Build,
   resource: SchemaResource,
   offset: number,
-): readonly FunctionArgument[] | null {
+): readonly FunctionArgument[] {
   const { argDetails } = build.pgGetArgDetailsFromParameters(resource, resource.parameters, offset);
-  if (argDetails.some((details) => "fetcher" in details)) return null;
+  const globalId = argDetails.findIndex((details) => "fetcher" in details);
+  if (globalId >= 0) {
+    const tag = `"@arg${offset + globalId}variant nodeId" of ${sqlNameOf(resource)}`;
+    throw new Error(`${tag} is not supported: the argument can be the key of the row`);
+  }
   return argDetails.map(({ graphqlArgName, postgresArgName, pgCodec }) => ({
     argument: graphqlArgName,
     codec: pgCodec,

@@ -9,6 +9,8 @@ export type PresetOptions = {
   readonly template?: "content" | "empty";
   /** Statements that the owner of the database runs before anything is made of it. */
   readonly sql?: string;
+  /** Loads a schema as the owner, before those statements. */
+  readonly load?: (ownerUrl: string) => Promise<void>;
   readonly maxPageSize?: number;
   readonly aggregates?: boolean;
   readonly nodes?: boolean;
@@ -26,6 +28,7 @@ export type OpenedPreset = AsyncDisposable & {
 export async function openPreset({
   template = "content",
   sql = "",
+  load,
   maxPageSize = 1000,
   aggregates = false,
   nodes = false,
@@ -36,6 +39,7 @@ export async function openPreset({
   opened.defer(() => database.drop());
   const owner = await connect(database.ownerUrl);
   opened.defer(() => owner.end());
+  await load?.(database.ownerUrl);
   await owner.query(sql);
   const engine = openDatabase({ ...database, log: { info() {}, warn() {} } });
   opened.defer(() => engine.close());

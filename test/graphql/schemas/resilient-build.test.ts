@@ -65,6 +65,19 @@ describe("the schema", () => {
       ['"@refVia any via:(other_id)->b(id)" in the comment on table public.c'],
     ],
     [
+      "a connection of related rows",
+      `create table public.c (id int primary key, b_id int constraint c_b references public.b); grant select on public.c to anon;
+      comment on constraint c_b on public.c is '@behavior +manyRelation:resource:connection'`,
+      ['"@behavior +manyRelation:resource:connection" in the comment on constraint c_b on public.c'],
+    ],
+    [
+      "a connection of a function's rows",
+      `create function public.bees() returns setof b language sql stable as 'select * from b'; comment on function public.bees() is '@behavior -queryField:resource:list +queryField:resource:connection'`,
+      [
+        '"@behavior -queryField:resource:list +queryField:resource:connection" in the comment on function public.bees()',
+      ],
+    ],
+    [
       "a union of tables",
       `create type public.shared as (id int); comment on type public.shared is '@interface mode:union'; comment on table public.b is '@implements Shared'`,
       [
@@ -80,5 +93,16 @@ describe("the schema", () => {
     expect(leftOut.every(({ isBuildFault: isFault }) => isFault)).toBe(true);
     expect(fieldsOf(schema, "Mutation")).toContain("fine");
     expect([...fieldsOf(schema, "B"), ...fieldsOf(schema, "Bee")]).toEqual(expect.arrayContaining(["id", "n"]));
+  });
+
+  test("with global ids is built without a comment that makes an argument one", async () => {
+    const { omitted } = await build(
+      `create function public.find(x int, id b) returns int language sql stable as 'select 1'; grant insert on public.b to anon;
+      comment on function public.find(int, b) is '@arg1variant nodeId'`,
+      { nodes: true },
+    );
+    expect(omitted.map(({ object }) => object)).toEqual([
+      '"@arg1variant nodeId" in the comment on function public.find(int4, public.b)',
+    ]);
   });
 });
