@@ -28,7 +28,7 @@ import {
   tooComplexError,
   tooDeepError,
 } from "./document-size.ts";
-import { keepLiteralDigits, makeRestoreDigits, type RestoreDigits } from "./exact-numbers.ts";
+import { makeRestoreDigits, type RestoreDigits } from "./exact-numbers.ts";
 import { GraphqlRefusal } from "./graphql-refusal.ts";
 import { type LiveDocument, toLiveDocument } from "./live-document.ts";
 import { validateInSteps } from "./stepwise-validation.ts";
@@ -102,12 +102,7 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
     yield;
     // Another request may have read the document in the meantime.
     if (cache.has(text)) return cache.get(text)!;
-    const { received, document, weight, branches, conditions } = yield* parseAndValidate(
-      text,
-      schema,
-      limits,
-      onInvalid,
-    );
+    const { document, weight, branches, conditions } = yield* parseAndValidate(text, schema, limits, onInvalid);
     yield;
     memory.reserve(weight);
     const checkRequired = makeVariableCheck(document, schema);
@@ -122,7 +117,7 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
       bytes: weight * BYTES_PER_WEIGHT,
       operation: memoizeOperations(document, schema),
       plans: memoizePerObject((operation) => new OperationPlans({ schema, document, operation, reserve })),
-      live: memoizePerObject((operation) => toLiveDocument(received, operation.name?.value, schema)),
+      live: memoizePerObject((operation) => toLiveDocument(document, operation.name?.value, schema)),
       restoreDigits: memoizePerObject((operation) => {
         const restore = makeRestoreDigits(operation, schema);
         if (restore === null) return null;
@@ -162,8 +157,7 @@ function* parseAndValidate(
       throw new GraphqlRefusal(faults.map(makeValidationError(document)));
     }
     return {
-      received: document,
-      document: keepLiteralDigits(document, schema),
+      document,
       weight: weight + text.length / CHARACTERS_PER_WEIGHT,
       branches,
       conditions,

@@ -9,6 +9,7 @@ import { runOperationTransaction } from "../../../graphql/operations/operation-t
 import type { OperationResult } from "../../../graphql/operations/run-compiled.ts";
 import type { ServiceOptions } from "../../../service/wiring/running-service.ts";
 import { attachPlans } from "./attach-plans.ts";
+import { keepLiteralDigits } from "./literal-digits.ts";
 import { makeWithPgClient } from "./pg-client.ts";
 
 /** A service whose operations Grafast runs, PostGraphile's executor, with which tests compare the statements. */
@@ -51,7 +52,8 @@ async function runByGrafast(
   // No middleware: PostGraphile's would only set the context values that are set here.
   const contextValue = { pgSettings: null, withPgClient, countSignUp };
   try {
-    const result = await execute({ ...args, middleware: null, contextValue, outputDataAsString: asText });
+    const document = keepLiteralDigits(args.document, args.schema);
+    const result = await execute({ ...args, document, middleware: null, contextValue, outputDataAsString: asText });
     if (Symbol.asyncIterator in result) throw new TypeError("Results are not delivered in parts");
     return result;
   } finally {
