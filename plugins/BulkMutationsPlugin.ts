@@ -8,7 +8,7 @@ import {
 } from "grafast/graphql";
 import { ApiError, memoizePerObject } from "#runtime";
 import { withSource } from "./field-sources.ts";
-import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
+import { freeTypeName, withUniqueNames } from "./name-claims.ts";
 import { NESTED_TYPE_EXTENSION, type RowInput, readRowInput } from "./nested-inputs.ts";
 import type { RowsWrite } from "./planned-write.ts";
 import { columnInputField, functionMutationNames, mutationsOfTable } from "./TableMutationsPlugin.ts";
@@ -217,17 +217,9 @@ const uniqueKeysOf = memoizePerObject(
       .filter((columns, index) => index === 0 || columns.every((column) => visible.includes(column)))
       .map((columns) => {
         const names = columns.map((attributeName) => inflection.attribute({ attributeName, codec: table.codec }));
-        return { name: inflection.coerceToGraphQLName(inflection.constantCase(names.join("_"))), columns };
+        return [inflection.coerceToGraphQLName(inflection.constantCase(names.join("_"))), columns] as const;
       });
-    assignUniqueNames(
-      named.map((each) => ({
-        preferred: each.name,
-        suffix: "_",
-        derivedNames: (name) => [name],
-        rename: (name) => (each.name = name),
-      })),
-    );
-    return new Map(named.map(({ name, columns }) => [name, columns]));
+    return withUniqueNames(named);
   },
 );
 

@@ -4,7 +4,7 @@ import { memoizePerObject } from "#runtime";
 import { itemCodecOf, toFlatCodec } from "./ArrayDimensionsPlugin.ts";
 import { castToComparable } from "./codecs.ts";
 import { type FilterSource, withRowFilter } from "./field-sources.ts";
-import { assignUniqueNames } from "./name-claims.ts";
+import { withUniqueNames } from "./name-claims.ts";
 import { equals, operatorOf } from "./operators.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, type PgTable, resourcesOf } from "./table.ts";
 import { mayExecute, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
@@ -117,14 +117,14 @@ const tableFiltersOf = memoizePerObject((table: PgTable, build: GraphileBuild.Bu
     columnFilters(build, table, column).map((filter) => ({ column, ...filter })),
   );
   const byFunction = functionFilters(build, table);
-  const renamed = resolveFilterNames([...byColumn, ...byFunction]);
+  const names = resolveFilterNames([...byColumn, ...byFunction]);
   return [
     ...byColumn.map((filter) => ({
       ...filter,
-      name: renamed.get(filter) ?? filter.name,
+      name: names.get(filter)!,
       isFieldArgument: hasTaggedColumns ? isTagged(filter.column) : filter.isFieldArgument,
     })),
-    ...byFunction.map((filter) => ({ ...filter, name: renamed.get(filter) ?? filter.name })),
+    ...byFunction.map((filter) => ({ ...filter, name: names.get(filter)! })),
   ];
 });
 
@@ -145,17 +145,9 @@ type TableFilter = FilterSource & {
 
 /** Arguments of the field keep their names; a column `tag` comes before the element filter of a column `tags`. */
 function resolveFilterNames(filters: readonly TableFilter[]): ReadonlyMap<TableFilter, string> {
-  const renamed = new Map<TableFilter, string>();
   const inOrder = filters.toSorted((one, other) => Number(other.isFieldArgument) - Number(one.isFieldArgument));
-  assignUniqueNames(
-    inOrder.map((filter) => ({
-      preferred: filter.name,
-      suffix: "_",
-      derivedNames: (name) => [name],
-      rename: (name) => renamed.set(filter, name),
-    })),
-  );
-  return renamed;
+  const named = withUniqueNames(inOrder.map((filter) => [filter.name, filter]));
+  return new Map([...named].map(([name, filter]) => [filter, name]));
 }
 
 function columnFilters(build: GraphileBuild.Build, table: PgTable, column: string): TableFilter[] {

@@ -7,6 +7,7 @@ import {
   functionTypeClaims,
   rowNameClaims,
   typeClaims,
+  withUniqueNames,
 } from "./name-claims.ts";
 import { relationNamesOf, uniqueRelationName } from "./relation-names.ts";
 import type { Codec, SchemaResource } from "./table.ts";
@@ -265,16 +266,8 @@ const functionTypeNames = new WeakMap<SchemaResource, string>();
 
 const columnNames = memoizePerObject(
   (codec: Codec, nameOf: (column: string) => string): ReadonlyMap<string, string> => {
-    const found = new Map<string, string>();
-    assignUniqueNames(
-      Object.keys(codec.attributes ?? {}).map((column) => ({
-        preferred: nameOf(column),
-        suffix: "_",
-        derivedNames: (name) => [name],
-        rename: (name) => found.set(column, name),
-      })),
-    );
-    return found;
+    const named = withUniqueNames(Object.keys(codec.attributes ?? {}).map((column) => [nameOf(column), column]));
+    return new Map([...named].map(([name, column]) => [column, name]));
   },
 );
 
@@ -285,19 +278,14 @@ const argumentNames = memoizePerObject(
     resource: SchemaResource,
     nameOf: (parameter: NamedParameter, index: number) => string,
   ): ReadonlyMap<NamedParameter, string> => {
-    const found = new Map<NamedParameter, string>();
-    const hasId = resource.parameters.some(({ name }: NamedParameter) => name === "id");
-    assignUniqueNames(
-      (resource.parameters as readonly NamedParameter[]).map((parameter, index) => ({
-        preferred: nameOf(parameter, index),
-        suffix: "_",
-        derivedNames: (name) => [name],
-        rename: (name) => found.set(parameter, name),
-      })),
+    const parameters: readonly NamedParameter[] = resource.parameters;
+    const hasId = parameters.some(({ name }) => name === "id");
+    const named = withUniqueNames(
+      parameters.map((parameter, index) => [nameOf(parameter, index), parameter]),
       // A mutation's `id` is an argument beside its input.
       (name) => name === "id" && resource.isMutation && !hasId,
     );
-    return found;
+    return new Map([...named].map(([name, parameter]) => [parameter, name]));
   },
 );
 

@@ -4,7 +4,7 @@ import type { GraphQLInputFieldConfig } from "grafast/graphql";
 import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
-import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
+import { freeTypeName, withUniqueNames } from "./name-claims.ts";
 import { columnsShownAsRelations } from "./relation-names.ts";
 import { type InputObject, SEARCH_RESULT_CODECS, searchResultOf } from "./row-conditions.ts";
 import type { BindValue } from "./row-operators.ts";
@@ -199,16 +199,7 @@ const orderFieldsOf = memoizePerObject(
       ...columns.filter(isHidden),
       ...(rankTypeNamesOf(build).has(table) ? [rank] : []),
     ];
-    assignUniqueNames(
-      named.map((entry) => ({
-        preferred: entry[0],
-        suffix: "_",
-        derivedNames: (name) => [name],
-        rename: (name) => (entry[0] = name),
-      })),
-      (name) => name === "and" || name === "or" || name === "not",
-    );
-    return new Map(named);
+    return withUniqueNames(named, (name) => name === "and" || name === "or" || name === "not");
   },
 );
 

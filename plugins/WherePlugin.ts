@@ -5,7 +5,7 @@ import { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf } from "./codecs.ts";
 import { functionsOfType } from "./FunctionPrecedencePlugin.ts";
 import { withNonNullItems } from "./graphql-types.ts";
-import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
+import { freeTypeName, withUniqueNames } from "./name-claims.ts";
 import { columnsShownAsRelations } from "./relation-names.ts";
 import { type ConditionField, type ConditionFields, QUANTIFIERS } from "./row-conditions.ts";
 import {
@@ -278,17 +278,7 @@ export const conditionFieldsOf = memoizePerObject((table: PgTable, build: Graphi
     ...columns.filter(isHidden),
     ...(isSearchedTable(table, build) ? [["search", { kind: "search" }] satisfies NamedField] : []),
   ];
-  const fields = new Map<string, ConditionField>();
-  assignUniqueNames(
-    named.map((entry) => ({
-      preferred: entry[0],
-      suffix: "_",
-      derivedNames: (name) => [name],
-      rename: (name) => (entry[0] = name),
-    })),
-  );
-  for (const [name, field] of named) fields.set(name, field);
-  return fields;
+  return withUniqueNames(named);
 });
 
 type NamedField = [name: string, field: ConditionField];

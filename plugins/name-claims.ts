@@ -274,3 +274,21 @@ export function assignUniqueNames(
     for (const derived of derivedNames(name)) assigned.add(derived);
   }
 }
+
+/** The items by their names, in order; a later item is renamed until its name is free. */
+export function withUniqueNames<Item>(
+  items: readonly (readonly [name: string, item: Item])[],
+  isTaken?: (name: string) => boolean,
+): ReadonlyMap<string, Item> {
+  const names = items.map(([name]) => name);
+  const claims = items.map(([preferred], index) => ({
+    preferred,
+    suffix: "_",
+    derivedNames: (name: string) => [name],
+    rename: (name: string) => {
+      names[index] = name;
+    },
+  }));
+  assignUniqueNames(claims, isTaken);
+  return new Map(items.map(([, item], index) => [names[index]!, item]));
+}
