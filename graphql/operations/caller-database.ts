@@ -3,7 +3,7 @@ import type { Database, QueryInTransaction, QueryTogether, SharedRunOptions } fr
 import { type Statement, type StatementContext, type StatementResult, withTextCells } from "#postgres/statement";
 
 /** The part of Database that operations use. */
-export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction"> & {
+export type CallerDatabase = Pick<Database, "run" | "transaction"> & {
   /** Sends several statements in one write and one transaction. */
   runTogether(
     context: StatementContext,
@@ -46,7 +46,6 @@ export function databaseWithin(query: QueryInTransaction, queryTogether: QueryTo
   };
   return {
     run,
-    runEach: (context, statements, options) => statements.map((statement) => run(context, statement, options)),
     runTogether: async (_context, statements, { signal } = {}) => {
       if (signal?.aborted) throw signal.reason;
       // Otherwise the error of the statement before would be explained as an error of these.

@@ -98,16 +98,6 @@ export function shuttingDown(): ApiError {
   return unavailable("The service is shutting down.");
 }
 
-const UNANSWERED_CODES: ReadonlySet<string> = new Set(["PGRST000", "PGRST001", "PGRST003"]);
-
-/**
- * True if the error is about the database's availability and not about the statement: unreachable, overloaded, or the
- * connection was lost.
- */
-export function isUnanswered(error: unknown): boolean {
-  return error instanceof ApiError && UNANSWERED_CODES.has(error.code);
-}
-
 /** Nothing was changed, so a retry is safe. */
 export function connectionLost(cause: unknown): ApiError {
   return unavailable("The database connection was lost. Nothing was changed; try again.", cause);

@@ -18,7 +18,6 @@ import {
   describeLock,
   failedStatementOf,
   findBlockingLock,
-  isUnanswered,
   RecentLockTimeouts,
 } from "./database-errors.ts";
 import type {
@@ -27,7 +26,6 @@ import type {
   RunStatementOptions,
   RunTogetherOptions,
   RunTransactionOptions,
-  SharedRunOptions,
   StreamRowsOptions,
 } from "./database-options.ts";
 import { callerKeyOf } from "./fair-sharing.ts";
@@ -41,7 +39,7 @@ import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./res
 import { hideShards } from "./shard-names.ts";
 import type { Statement, StatementContext, StatementResult } from "./statement.ts";
 import { type ChosenPools, StatementExecution, type StatementRequest } from "./statement-execution.ts";
-import { combinedPacing, StatementShape, StatementShapes } from "./statement-shape.ts";
+import { combinedPacing, type StatementShape, StatementShapes } from "./statement-shape.ts";
 import { type QueryInTransaction, type QueryTogether, runTransaction } from "./transaction.ts";
 
 const STALL_TIMEOUT_MS = 30_000;
@@ -179,30 +177,6 @@ export class Database {
       };
       new StatementExecution(chosen.pool, request, rows, callbacks).submit();
     });
-  }
-
-  /**
-   * Runs several reads of one caller. If all are known to be fast, they share one transaction, which saves settings and
-   * round trips. If that transaction fails, each statement runs again by itself, so that they fail independently.
-   */
-  runEach(
-    context: StatementContext,
-    statements: readonly Statement[],
-    options: SharedRunOptions = {},
-  ): Promise<StatementResult>[] {
-    const runAlone = (statement: Statement) => this.run(context, statement, { ...options, readOnly: true });
-    const shapes = statements.map(({ text }) => this.#shapes.shapeFor(context.role, text));
-    if (statements.length < 2 || !StatementShape.areFastTogether(shapes)) return statements.map(runAlone);
-    const shared = this.#runInOneTransaction(context, statements, { ...options, readOnly: true });
-    return statements.map((statement, index) =>
-      shared.then(
-        (results) => results[index]!,
-        (error) => {
-          if (isUnanswered(error)) throw error;
-          return runAlone(statement);
-        },
-      ),
-    );
   }
 
   /**

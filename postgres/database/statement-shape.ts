@@ -81,13 +81,6 @@ export class StatementShape {
     return this.#relations;
   }
 
-  /** True if the statements together are as fast as a single fast one. */
-  static areFastTogether(shapes: readonly StatementShape[]): boolean {
-    return (
-      shapes.every((shape) => shape.isFast) && shapes.reduce((sum, shape) => sum + shape.#average, 0) < SLOW_AVERAGE_MS
-    );
-  }
-
   /** True if it is so short that batching several does not delay others. */
   get isBrief(): boolean {
     return this.isFast && this.#average < BRIEF_AVERAGE_MS;

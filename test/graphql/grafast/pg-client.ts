@@ -37,7 +37,6 @@ class CallerClient implements PgClient {
   readonly #database: CallerDatabase;
   readonly #context: StatementContext;
   readonly #options: PgClientOptions;
-  #batch: { readonly statement: Statement; readonly resolve: (result: Promise<StatementResult>) => void }[] = [];
 
   constructor(database: CallerDatabase, context: StatementContext, options: PgClientOptions) {
     this.#database = database;
@@ -46,8 +45,7 @@ class CallerClient implements PgClient {
   }
 
   async query<Row>(query: PgClientQuery): Promise<PgClientResult<Row>> {
-    const mayShare = this.#options.readOnly && query.arrayMode;
-    return toClientResult(await (mayShare ? this.#readInBatch(toStatement(query)) : this.#runQuery(query)));
+    return toClientResult(await this.#runQuery(query));
   }
 
   async #runQuery(query: PgClientQuery): Promise<StatementResult> {
@@ -61,23 +59,6 @@ class CallerClient implements PgClient {
     if (refusesUnsuccessful && call?.failureText) await checkSuccess(this.#database, this.#context, call.failureText);
     return result;
   }
-
-  /** Batches the reads of this turn of the event loop, such as a page and its total count. */
-  #readInBatch(statement: Statement): Promise<StatementResult> {
-    return new Promise((resolve) => {
-      if (this.#batch.push({ statement, resolve }) === 1) process.nextTick(this.#runBatch);
-    });
-  }
-
-  readonly #runBatch = (): void => {
-    const { signal, budgetOf } = this.#options;
-    const batch = this.#batch.splice(0);
-    const statements = batch.map(({ statement }) => statement);
-    const results = Promise.try(() =>
-      this.#database.runEach(this.#context, statements, { signal, budget: budgetOf?.() }),
-    );
-    for (const [index, { resolve }] of batch.entries()) resolve(results.then((each) => each[index]!));
-  };
 
   async withTransaction<T>(work: (client: this) => Promise<T>): Promise<T> {
     const { readOnly } = this.#options;

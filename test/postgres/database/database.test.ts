@@ -2,10 +2,7 @@ import pg from "pg";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../postgres/database/database.ts";
 import { ContextError } from "../../../postgres/database/database-errors.ts";
-import { ResponseBudget } from "../../../postgres/database/response-budget.ts";
-import type { Statement, StatementContext } from "../../../postgres/database/statement.ts";
 import { useFixture } from "../../fixture.ts";
-import { until } from "../../until.ts";
 import { alice, anon, bob, caller, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
@@ -35,89 +32,6 @@ beforeAll(async () => {
 
 const rowsOf = async (...question: Parameters<Database["run"]>) => (await database.run(...question)).rows;
 const pidOf = async () => (await rowsOf(anon, PID))[0]![0];
-
-describe("concurrent reads", () => {
-  const MOMENT = "select now()::text, $1";
-  const askBoth = (first: Statement, second: Statement) => Promise.all(database.runEach(alice, [first, second]));
-  const moments = async (text = MOMENT) => {
-    const both = await askBoth(sql(text, "first"), sql(`${text} `, "second"));
-    expect(both.map(({ rows }) => rows[0]![1])).toEqual(["first", "second"]);
-    return new Set(both.map(({ rows }) => rows[0]![0]));
-  };
-
-  test("share a transaction when they have proved to be fast, and not before", async () => {
-    expect((await moments()).size).toBe(2);
-    await until(async () => (await moments()).size === 1);
-  });
-
-  test("get their own rows, as the caller, and may not write", async () => {
-    const mine = sql("select id from notes where id > $1", "0");
-    const all = sql("select $1 || id from seats where id > 1000", "x");
-    await until(async () => {
-      const [notes, seats] = await askBoth(mine, all);
-      expect([notes!.rows, notes!.rowCount, seats!.rows, seats!.rowCount]).toEqual([[["1"]], 1, [], 0]);
-      return (await moments()).size === 1;
-    });
-    const [writing, reading] = database.runEach(alice, [sql("update notes set body = body"), mine]);
-    await expect(writing).rejects.toMatchObject({ code: "25006" });
-    expect((await reading!).rows).toEqual([["1"]]);
-  });
-
-  test("do not fail together", async () => {
-    const quotient = (divisor: string) => sql("select now()::text, 1 / $1::int", divisor);
-    const other = sql("select now()::text, 2");
-    const isShared = async () => {
-      const [one, two] = await askBoth(quotient("1"), other);
-      return one!.rows[0]![0] === two!.rows[0]![0];
-    };
-    await until(isShared);
-    for (const order of [0, 1]) {
-      const request = order === 0 ? [quotient("0"), other] : [other, quotient("0")];
-      const answers = database.runEach(alice, request);
-      await expect(answers[order]).rejects.toMatchObject({ code: "22012" });
-      expect((await answers[1 - order]!).rows[0]![1]).toBe("2");
-    }
-  });
-
-  test("are not retried one by one if the database is unavailable", async () => {
-    const request: number[] = [];
-    const observe = (_context: StatementContext, texts: readonly string[]) => {
-      request.push(texts.length);
-      return () => {};
-    };
-    // On a busy machine the last statement before the end can have been slow, and is then not shared.
-    await until(async () => {
-      await using own = await open(SCHEMA, { observe });
-      const both = () => own.database.runEach(alice, [sql("select 1"), sql("select 2")]);
-      await until(async () => {
-        await Promise.all(both());
-        return request.at(-1) === 2;
-      });
-      request.length = 0;
-      await own.database.close();
-      const answers = await Promise.allSettled(both());
-      expect(answers.map((answer) => answer.status === "rejected" && answer.reason.code)).toEqual([
-        "PGRST001",
-        "PGRST001",
-      ]);
-      return request[0] === 2;
-    });
-    expect(request).toEqual([2]);
-  });
-
-  test("share a memory limit", async () => {
-    const long = sql("select now()::text, repeat('x', $1::int)", "3000");
-    const budget = () => new ResponseBudget(5_000);
-    await until(async () => {
-      const [one, two] = await Promise.all(
-        database.runEach(alice, [long, long], { budget: new ResponseBudget(50_000) }),
-      );
-      return one!.rows[0]![0] === two!.rows[0]![0];
-    });
-    const answers = await Promise.allSettled(database.runEach(alice, [long, long], { budget: budget() }));
-    expect(answers.filter(({ status }) => status === "rejected").length).toBeGreaterThan(0);
-  });
-});
 
 describe("a query in one round trip", () => {
   test("runs as the caller, with the caller's settings, and leaves none of them on the connection", async () => {
