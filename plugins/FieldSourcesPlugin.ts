@@ -1,12 +1,13 @@
 import type { PgCodecAttribute } from "@dataplan/pg";
 import type {} from "graphile-build-pg";
-import { functionsAtRoot, functionsOfType } from "./FunctionPrecedencePlugin.ts";
+import { functionOfField } from "./FunctionPrecedencePlugin.ts";
 import { type FieldSource, functionArgumentsOf, sourceOf, toPagePart, withSource } from "./field-sources.ts";
 import { NODE_ID, nodeSource } from "./NodePlugins.ts";
 import type { OrderValueReader } from "./OrderByPlugin.ts";
 import { requestedOrder, rowOrderOf } from "./PaginationPlugin.ts";
 import {
   type Codec,
+  columnOf,
   type FieldScope,
   isTable,
   keyOf,
@@ -58,10 +59,9 @@ function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSour
     return part && { kind: "page", part };
   }
   if (pgFieldAttribute) {
-    const attributes: Readonly<Record<string, object>> = pgCodec?.attributes ?? {};
-    const column = Object.keys(attributes).find((name) => attributes[name] === pgFieldAttribute);
-    if (column === undefined || pgFieldAttribute.expression) return null;
-    const { codec, via } = pgFieldAttribute;
+    const { codec, via, expression } = pgFieldAttribute;
+    if (expression) return null;
+    const column = columnOf(pgCodec!, pgFieldAttribute);
     if (via) return sourceOfOtherColumn(build, pgCodec!, column, pgFieldAttribute);
     const isRow = Boolean(codec.attributes) && codec.extensions?.isTableLike !== false;
     const table = isRow ? (build.pgTableResource(codec as never) as SchemaResource | null) : null;
@@ -120,19 +120,11 @@ function sourceOfRef(
 }
 
 function sourceOfResource(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {
-  const { fieldName, pgCodec, pgFieldResource: resource, pgFieldResourceUnique: unique, fieldBehaviorScope } = scope;
-  if (fieldBehaviorScope === "queryField:single") {
-    return sourceOfFunction(build, functionsAtRoot(build).get(fieldName!), false);
-  }
-  if (fieldBehaviorScope === "typeField:single") {
-    return sourceOfFunction(build, functionsOfType(build, pgCodec!).get(fieldName!), true);
-  }
-  if (!resource) return null;
+  const { pgFieldResource: resource, pgFieldResourceUnique: unique } = scope;
   const isConnection = scope.isPgFieldConnection === true;
-  if (resource.parameters) {
-    return isConnection ? null : sourceOfFunction(build, resource, !scope.isRootQuery);
-  }
-  if (!isTable(resource) || !scope.isRootQuery) return null;
+  const called = functionOfField(build, scope);
+  if (called) return isConnection ? null : sourceOfFunction(build, called, !scope.isRootQuery);
+  if (!resource || !isTable(resource) || !scope.isRootQuery) return null;
   if (unique) {
     const key = unique.attributes.map((column: string) => ({
       column,
@@ -156,12 +148,7 @@ function rowsOf(build: GraphileBuild.Build, table: PgTable) {
   };
 }
 
-function sourceOfFunction(
-  build: GraphileBuild.Build,
-  resource: SchemaResource | undefined,
-  ofRow: boolean,
-): FieldSource | null {
-  if (!resource) return null;
+function sourceOfFunction(build: GraphileBuild.Build, resource: SchemaResource, ofRow: boolean): FieldSource {
   const args = functionArgumentsOf(build, resource, ofRow ? 1 : 0);
   return { kind: "call", resource, args, ofRow, maxPageSize: build.options.maxPageSize! };
 }

@@ -1,5 +1,5 @@
 import { memoizePerObject } from "#runtime";
-import type { Codec, PgRelation, SchemaResource } from "./table.ts";
+import type { Codec, FieldScope, PgRelation, SchemaResource } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -81,13 +81,23 @@ type FunctionsByField = ReadonlyMap<string, SchemaResource>;
 const NO_FUNCTIONS: FunctionsByField = new Map();
 
 /** The functions that are fields of the query type, by field name. */
-export function functionsAtRoot(build: GraphileBuild.Build): FunctionsByField {
+function functionsAtRoot(build: GraphileBuild.Build): FunctionsByField {
   return functionsOf(build).root;
 }
 
 /** The functions that are fields of a row type, by field name. */
 export function functionsOfType(build: GraphileBuild.Build, codec: Codec): FunctionsByField {
   return functionsOf(build).types.get(codec) ?? NO_FUNCTIONS;
+}
+
+/** The function that a field calls. The scope of a field that returns a single value does not name it. */
+export function functionOfField(
+  build: GraphileBuild.Build,
+  { fieldName, fieldBehaviorScope, pgCodec, pgFieldResource }: FieldScope,
+): SchemaResource | undefined {
+  if (pgFieldResource?.parameters) return pgFieldResource;
+  if (fieldBehaviorScope === "queryField:single") return functionsAtRoot(build).get(fieldName!);
+  return fieldBehaviorScope === "typeField:single" ? functionsOfType(build, pgCodec!).get(fieldName!) : undefined;
 }
 
 type FunctionFields = { readonly root: FunctionsByField; readonly types: ReadonlyMap<Codec, FunctionsByField> };

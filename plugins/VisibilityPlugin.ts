@@ -1,9 +1,10 @@
 import type { GraphQLOutputType } from "grafast/graphql";
 import type { OwnValue } from "#catalog";
 import { memoizePerObject } from "#runtime";
-import { functionsAtRoot, functionsOfType } from "./FunctionPrecedencePlugin.ts";
+import { functionOfField } from "./FunctionPrecedencePlugin.ts";
 import {
   type Codec,
+  columnOf,
   type FieldScope,
   keyOf,
   type PgRelation,
@@ -114,18 +115,9 @@ function ruleOfField(build: GraphileBuild.Build, scope: FieldScope): VisibilityR
     return mayFollowRelation(build, registry.pgRelations[codec.name]![relationName]!);
   }
   if (pgRefDetails) return allRules(relationsOf(pgRefDetails).map((relation) => mayFollowRelation(build, relation)));
-  const called = pgFieldResource?.parameters ? pgFieldResource : functionOf(build, scope);
+  const called = functionOfField(build, scope);
   if (called) return mayExecute(called);
   return pgFieldResource ? mayUse("select", pgFieldResource, pgFieldResourceUnique?.attributes) : null;
-}
-
-/** The scope of a field that returns a single value does not name its function. */
-function functionOf(
-  build: GraphileBuild.Build,
-  { fieldName, fieldBehaviorScope, pgCodec }: FieldScope,
-): SchemaResource | undefined {
-  if (fieldBehaviorScope === "queryField:single") return functionsAtRoot(build).get(fieldName!);
-  return fieldBehaviorScope === "typeField:single" ? functionsOfType(build, pgCodec!).get(fieldName!) : undefined;
 }
 
 /** A ref has one or more paths, each over several relations. */
@@ -149,10 +141,6 @@ function ruleOfInputField({ pgCodec, pgAttribute }: GraphileBuild.ScopeInputObje
   return (role) =>
     uses.some((privilege) => role.may(privilege, table, column)) ||
     !uses.some((privilege) => role.may(privilege, table));
-}
-
-function columnOf({ attributes }: Codec, attribute: object): string {
-  return Object.keys(attributes!).find((name) => attributes![name] === attribute)!;
 }
 
 type TableIdentity = { readonly schemaName: string; readonly name: string };

@@ -51,6 +51,11 @@ export function keyOf({ uniques, codec }: PgTable): readonly string[] | null {
   return key?.attributes ?? null;
 }
 
+/** The column with this description in a row type. */
+export function columnOf({ attributes }: Codec, attribute: object): string {
+  return Object.keys(attributes!).find((name) => attributes![name] === attribute)!;
+}
+
 /** The columns that clients may write, by privileges and comments. */
 export function writableColumnsOf(
   { behavior }: GraphileBuild.Build,
