@@ -99,7 +99,8 @@ const service = useService({
     PGRST_DB_AGGREGATES_ENABLED: "true",
     // Requests wait for locks that end when others were answered.
     DB_LOCK_TIMEOUT_SECONDS: "0",
-    DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60",
+    DB_STATEMENT_TIMEOUT_SECONDS: "0",
+    DB_ANON_STATEMENT_TIMEOUT_SECONDS: "0",
   },
 });
 const anon = useFixture(() => openClient(service.url));
