@@ -167,11 +167,15 @@ describe("a new catalogue", () => {
     keeper.onDifference(() => differences++);
     const leave = keeper.onDifference(() => differences++);
     leave();
-    await keeper.reload();
-    expect(differences).toBe(0);
+    const differencesOfReload = async () => {
+      differences = 0;
+      await keeper.reload();
+      return differences;
+    };
+    // Roles belong to the cluster, and tests of other files create some at any time.
+    while ((await differencesOfReload()) > 0);
     await decide("false");
-    await keeper.reload();
-    expect([differences, keeper.current()]).toEqual([1, first]);
+    expect([await differencesOfReload(), keeper.current()]).toEqual([1, first]);
   });
 
   test("is used once it is complete; until then the previous one stays", async () => {
