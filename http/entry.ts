@@ -7,6 +7,7 @@ import type { NodeHandler } from "./node-handler.ts";
 import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
 import { type BaseHeaders, sendResponse } from "./response.ts";
 import { makeCorsPolicy, mayBeSecure, securityHeaders } from "./response-headers.ts";
+import { finalStatusOf } from "./upgrade-response.ts";
 
 type EntryOptions = {
   readonly config: Config;
@@ -111,15 +112,14 @@ function logRequest(log: Logger, { id, request, response, counter }: LoggedReque
   const startedAt = performance.now();
   const { method = "GET", url = "/" } = request;
   response.on("close", () => {
-    // If no headers were sent, the client disconnected: nginx's status 499.
-    const status = response.headersSent ? response.statusCode : 499;
+    const status = finalStatusOf(response);
     const duration = performance.now() - startedAt;
     const path = pathOfUrl(url);
     counter?.count({ id, method, path, status, milliseconds: duration });
     const level = status >= 500 ? "error" : status < 400 && STUDIO_FILE.test(path) ? "debug" : "info";
     if (!log.isLevelEnabled(level)) return;
     const milliseconds = Math.round(duration * 10) / 10;
-    const aborted = !response.writableFinished;
+    const aborted = status !== 101 && !response.writableFinished;
     log[level]({ request: id, method, path, status, milliseconds, ...(aborted && { aborted }) }, "request");
   });
 }

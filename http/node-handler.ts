@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Config } from "#config";
 import type { RequestLimit } from "#postgres/rate-limits";
 import { LightAbortSignal } from "#runtime/concurrency";
@@ -29,7 +29,7 @@ import {
   sendResponseAndLinger,
   sendStream,
 } from "./response.ts";
-import { UpgradeResponse } from "./upgrade-response.ts";
+import { finalStatusOf, UpgradeResponse } from "./upgrade-response.ts";
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
 
@@ -57,7 +57,7 @@ export function toNodeHandler(
     const stages = serverTiming ? makeStages(request.url ?? "/") : NO_STAGES;
     const clientAbort = new LightAbortSignal();
     response.on("close", () => {
-      if (!response.writableEnded) clientAbort.abort(clientDisconnected());
+      if (!response.writableEnded && finalStatusOf(response) !== 101) clientAbort.abort(clientDisconnected());
     });
     const connection = () => readConnection(request);
     const { admit, headers: rateLimitHeaders } = makeAdmission(request.url ?? "/", limit, connection);
@@ -116,7 +116,7 @@ export function toNodeHandler(
 }
 
 /** Handles requests for WebSockets like other requests. Their handlers may hand the connection over. */
-export function toUpgradeListener(answer: NodeHandler): UpgradeListener {
+export function toUpgradeListener(listen: RequestListener): UpgradeListener {
   return (request, socket, head) => {
     let response: UpgradeResponse;
     try {
@@ -126,7 +126,7 @@ export function toUpgradeListener(answer: NodeHandler): UpgradeListener {
       socket.destroy();
       return;
     }
-    answer(request, response).catch(() => response.destroy());
+    listen(request, response);
   };
 }
 

@@ -16,6 +16,7 @@ import {
 import { memoize } from "#runtime";
 import type { FinishedRequest } from "./entry.ts";
 import { isPathUnder, pathOfUrl, type ReadClientConnection, TABLE_PREFIX as TABLES, toOriginForm } from "./request.ts";
+import { finalStatusOf } from "./upgrade-response.ts";
 
 const FUNCTION_CALLS = `${TABLES}/rpc/`;
 const VERSION_PREFIX = /^\/api\/v\d(?=\/|$)/;
@@ -243,8 +244,7 @@ export function traceRequests(
       },
     });
     response.on("close", () => {
-      // The status is the same as in the log: 499 if the client disconnected.
-      const status = response.headersSent ? response.statusCode : 499;
+      const status = finalStatusOf(response);
       span.setAttributes({
         "http.response.status_code": status,
         "request.id": singleHeader(request, "x-request-id") ?? "",

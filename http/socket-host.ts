@@ -153,6 +153,8 @@ export class SocketHost<Session extends SocketSession> {
       session.onClosed(code, String(reason));
       log.debug({ request: id, code }, "a socket was closed");
     });
+    // A handler may decide about a socket after the others were drained.
+    if (this.#isClosing) session.drain();
   }
 
   #checkClients(): void {

@@ -24,8 +24,18 @@ export class UpgradeResponse extends ServerResponse {
     return this.#isHandedOver;
   }
 
+  /** The request then ends with status 101, for its log line as well, and the connection goes on without it. */
   handOver(accept: UpgradeListener): void {
+    const socket = this.socket!;
     this.#isHandedOver = true;
-    accept(this.req, this.socket!, this.#head);
+    this.detachSocket(socket);
+    accept(this.req, socket, this.#head);
+    this.emit("close");
   }
+}
+
+/** Returns the status for log lines and traces: 101 if the connection was handed over, nginx's 499 if the client disconnected. */
+export function finalStatusOf(response: ServerResponse): number {
+  if (response instanceof UpgradeResponse && response.isHandedOver) return 101;
+  return response.headersSent ? response.statusCode : 499;
 }

@@ -220,7 +220,9 @@ class Call implements PendingCall {
       return this.#socket;
     });
     this.#response.resolve(SWITCHED_PROTOCOLS);
-    if (this.#isLeaving) this.#socket?.leave();
+    // The client may have left before its socket was opened.
+    if (!this.#socket) this.abandon();
+    else if (this.#isLeaving) this.#socket.leave();
   }
 
   #finish(): void {

@@ -1,6 +1,6 @@
 import type { AcceptedSocket, SocketMemory, SocketSession } from "#http/sockets";
 import { ByteQuota } from "#runtime";
-import type { SocketOrder, SocketReport, WithoutId } from "./thread/messages.ts";
+import { MAX_REASON_BYTES, type SocketOrder, type SocketReport, type WithoutId } from "./thread/messages.ts";
 import { toBuffer, toOwnBytes } from "./thread/transferred-bytes.ts";
 
 /** Accepts the WebSocket that a client asks for, with a subprotocol, or none if it is "". */
@@ -24,8 +24,6 @@ type FunctionSocketOptions = {
 const MAX_UNTAKEN_BYTES = 2 ** 20;
 /** The least size that a message counts for. */
 const MIN_COUNTED_BYTES = 512;
-/** The limit of reasons in WebSockets (RFC 6455, 5.5). */
-const MAX_REASON_BYTES = 123;
 const GOING_AWAY = 1001;
 const INTERNAL_ERROR = 1011;
 const SERVICE_RESTART = 1012;
@@ -40,7 +38,7 @@ export class FunctionSocket implements SocketSession {
   #untakenBytes = 0;
   #isPaused = false;
   #failure: string | null = null;
-  #hasThreadEnded = false;
+  #hasFailed = false;
 
   constructor(accepted: AcceptedSocket, options: FunctionSocketOptions) {
     this.#accepted = accepted;
@@ -94,9 +92,9 @@ export class FunctionSocket implements SocketSession {
     this.close(SERVICE_RESTART, "The function was replaced: connect again");
   }
 
-  /** Closes the socket because its thread has ended. */
+  /** Closes the socket because the function has failed. Its thread has ended or will end, and is told nothing more. */
   fail({ message }: Error): void {
-    this.#hasThreadEnded = true;
+    this.#hasFailed = true;
     this.close(INTERNAL_ERROR, message.slice(0, MAX_REASON_BYTES));
   }
 
@@ -106,7 +104,7 @@ export class FunctionSocket implements SocketSession {
   onClosed(code: number, reason: string): void {
     clearTimeout(this.#timer);
     this.#countUntaken(-this.#untakenBytes);
-    if (!this.#hasThreadEnded) this.#options.send({ type: "closed", code, reason, failure: this.#failure });
+    if (!this.#hasFailed) this.#options.send({ type: "closed", code, reason, failure: this.#failure });
   }
 
   #timeOut(): void {

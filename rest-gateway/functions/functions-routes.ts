@@ -1,6 +1,13 @@
 import { type Authenticator, type Caller, quotaKey } from "#accounts/identity";
 import type { Config } from "#config";
-import { type GatewayHandler, type GatewayRequest, HttpError, makeBodyLimits, methodNotAllowed } from "#http";
+import {
+  type GatewayHandler,
+  type GatewayRequest,
+  HttpError,
+  isReadMethod,
+  makeBodyLimits,
+  methodNotAllowed,
+} from "#http";
 import { type FunctionRequest, type ThreadShare, toCallHeaders } from "./function-call.ts";
 import type { Functions } from "./functions.ts";
 import { FUNCTIONS_PREFIX, functionNotFound } from "./functions-error.ts";
@@ -73,7 +80,7 @@ async function authenticate(authenticator: Authenticator, authorization: string)
 }
 
 function hasBody({ method, headers, handOver }: GatewayRequest): boolean {
-  if (method === "GET" || method === "HEAD" || handOver) return false;
+  if (isReadMethod(method) || handOver) return false;
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 

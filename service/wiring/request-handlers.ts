@@ -222,9 +222,10 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   });
   const answer = toNodeHandler(router, config, shared.log, shared.limit);
   const paths = { routes: Object.keys(routes), authFolders: Object.keys(signInFolders), folders: Object.keys(folders) };
+  const entry = makeEntry(shared, config, answer, paths);
   return {
-    entry: makeEntry(shared, config, answer, paths),
-    upgrade: toUpgradeListener(answer),
+    entry,
+    upgrade: toUpgradeListener(entry),
     interfaceAt: (path) => (isPathUnder(TABLE_PREFIX, path) ? table : resource),
     prepareCall: makePrepareCall({ database, catalog, config }),
   };

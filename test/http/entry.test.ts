@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, get, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import request from "supertest";
@@ -8,7 +8,7 @@ import { describe, expect, test, vi } from "vitest";
 import { readConfig } from "../../config/config.ts";
 import { makeEntryListener, makeExpressApp } from "../../http/entry.ts";
 import { HttpError } from "../../http/http-error.ts";
-import { toNodeHandler } from "../../http/node-handler.ts";
+import { toNodeHandler, toUpgradeListener } from "../../http/node-handler.ts";
 import type { GatewayRoutes } from "../../http/request.ts";
 import { jsonResponse } from "../../http/response.ts";
 import { makeRouter } from "../../http/router.ts";
@@ -31,6 +31,14 @@ const routes: GatewayRoutes = {
   },
   "/unsendable": { GET: () => jsonResponse(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
   "/studio/app@edition/main.js": { GET: () => jsonResponse(200, {}) },
+  "/rest/v1/socket": {
+    GET: ({ handOver }) => {
+      handOver!((_request, socket) =>
+        socket.end("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
+      );
+      return { status: 101, headers: {}, body: null };
+    },
+  },
   "/rest/v1/never": { GET: () => new Promise(() => {}) },
   "/rest/v1/nothing": { GET: () => ({ status: 200, headers: {}, body: null }) },
   "/rest/v1/varied": { GET: () => jsonResponse(200, {}, { Vary: "Accept" }) },
@@ -58,20 +66,35 @@ function start(environment: NodeJS.ProcessEnv = {}) {
   const { config } = readConfig(environment);
   const log = pino({ level: "debug" }, sink);
   const answer = toNodeHandler(makeRouter({ routes, errorBody: config.errorBody, log }), config, log);
-  return {
-    app: createServer(
-      makeEntryListener({
-        config,
-        log,
-        beforeExpress: { takes: (path) => path.startsWith("/rest/v1"), answer },
-        app: makeExpressApp({ config, answer }),
-      }),
-    ),
-    lines,
-  };
+  const entry = makeEntryListener({
+    config,
+    log,
+    beforeExpress: { takes: (path) => path.startsWith("/rest/v1"), answer },
+    app: makeExpressApp({ config, answer }),
+  });
+  return { app: createServer(entry).on("upgrade", toUpgradeListener(entry)), lines };
 }
 
 describe("the log line of a request", () => {
+  test("has the status 101 if the connection was handed over, and otherwise that of the response", async () => {
+    const { app, lines } = start();
+    await once(app.listen(0, "127.0.0.1"), "listening");
+    const { port } = app.address() as AddressInfo;
+    const logged = () => lines.filter(({ msg }) => msg === "request");
+    for (const path of ["/rest/v1/socket", "/rest/v1/broken"]) {
+      const sent = get({ port, path, headers: { Connection: "Upgrade", Upgrade: "websocket" } });
+      sent.on("upgrade", (_response, socket: Socket) => socket.destroy());
+      sent.on("response", (response: IncomingMessage) => response.resume());
+      await once(sent, "close");
+      await expect.poll(() => logged().at(-1)?.path).toBe(path);
+    }
+    app.close();
+    expect(logged().map(({ status, aborted }) => [status, aborted])).toEqual([
+      [101, undefined],
+      [404, undefined],
+    ]);
+  });
+
   test("has the level debug for a file of Studio that was sent, and info for others", async () => {
     const { app, lines } = start();
     for (const path of ["/studio/app@edition/main.js", "/studio/app@edition/missing.js", "/things"])

@@ -18,6 +18,9 @@ export type ThreadData = {
   readonly jsx: JsxOptions | null;
 };
 
+/** The limit of the reason with which a WebSocket is closed (RFC 6455, 5.5). */
+export const MAX_REASON_BYTES = 123;
+
 /** A message whose id its sender adds. */
 export type WithoutId<T> = T extends { readonly id: number } ? Omit<T, "id"> : never;
 

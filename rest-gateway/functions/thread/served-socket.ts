@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { SocketOrder, SocketReport, WithoutId } from "./messages.ts";
+import { MAX_REASON_BYTES, type SocketOrder, type SocketReport, type WithoutId } from "./messages.ts";
 
 type ServedSocketOptions = {
   readonly url: string;
@@ -19,8 +19,6 @@ const CLOSED = 3;
 const MAX_UNSENT_BYTES = 16 * 2 ** 20;
 /** The least size that a message counts for. */
 const MIN_COUNTED_BYTES = 256;
-/** The limit of reasons (RFC 6455, 5.5). */
-const MAX_REASON_BYTES = 123;
 const ABNORMAL_CLOSURE = 1006;
 const TRY_AGAIN_LATER = 1013;
 
@@ -88,15 +86,18 @@ export class ServedSocket extends EventTarget {
     this.#afterBlobs(() => this.#post(copy));
   }
 
-  close(code?: number, reason = ""): void {
-    if (code !== undefined && !isCloseCode(code))
+  /** Converts the arguments like a browser, since functions may be written in JavaScript. */
+  close(givenCode?: unknown, givenReason: unknown = ""): void {
+    const code = givenCode === undefined ? null : Math.round(Number(givenCode));
+    const reason = String(givenReason);
+    if (code !== null && !isCloseCode(code))
       throw new DOMException(`A socket cannot be closed with the code ${code}`, "InvalidAccessError");
     if (Buffer.byteLength(reason) > MAX_REASON_BYTES)
       throw new DOMException(`The reason has more than ${MAX_REASON_BYTES} bytes`, "SyntaxError");
     if (this.#readyState >= CLOSING) return;
     const isOpen = this.#readyState === OPEN;
     this.#readyState = CLOSING;
-    this.#closing = { code: code ?? null, reason };
+    this.#closing = { code, reason };
     if (isOpen) this.#afterBlobs(() => this.#sendClosing());
   }
 

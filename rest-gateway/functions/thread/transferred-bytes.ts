@@ -7,10 +7,10 @@ export function transferListOf(message: ThreadOrder | ThreadReport): ArrayBuffer
   return [];
 }
 
-/** Returns bytes that can be handed over, without a copy if nothing else is in their memory. */
+/** Returns bytes that can be handed over, without a copy if nothing else is in their memory. All empty ones may share theirs. */
 export function toOwnBytes(chunk: Buffer): Uint8Array {
   const { buffer, byteOffset, length } = chunk;
-  const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
+  const isWhole = length > 0 && buffer instanceof ArrayBuffer && buffer.byteLength === length;
   return isWhole ? new Uint8Array(buffer, byteOffset, length) : new Uint8Array(chunk);
 }
 

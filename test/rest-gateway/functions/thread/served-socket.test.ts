@@ -50,7 +50,7 @@ describe("the socket of Deno.upgradeWebSocket", () => {
     ]);
   });
 
-  test.each([1004, 1005, 1006, 1015, 2999, 5000, 0])("is not closed with the code %i", (code) => {
+  test.each([1004, 1005, 1006, 1015, 2999, 5000, 0, "x", {}])("is not closed with the code %j", (code) => {
     const { socket } = makeSocket();
     expect(() => socket.close(code)).toThrow(expect.objectContaining({ name: "InvalidAccessError" }));
   });
@@ -63,6 +63,13 @@ describe("the socket of Deno.upgradeWebSocket", () => {
     socket.close(1000);
     expect(reports).toEqual([{ type: "close", code: 1011, reason: "x".repeat(123) }]);
     expect(socket.readyState).toBe(2);
+  });
+
+  test("is closed with numbers and texts, whatever the function gives", () => {
+    const { socket, reports } = makeSocket();
+    socket.handle({ type: "opened" });
+    socket.close("4000", new Uint16Array([1, 2]));
+    expect(reports).toEqual([{ type: "close", code: 4000, reason: "1,2" }]);
   });
 
   test("confirms each message, and passes on none while it closes", () => {
