@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type pg from "pg";
@@ -31,6 +32,9 @@ import { splitStatements } from "./split-statements.ts";
 type WrittenMigration = Pick<CommittedMigration, "file" | "name" | "hash">;
 
 const NO_TRANSACTION = "--! no-transaction";
+/** Has the names of the migrations that a commit writes, one per line, until their files in `current/` are deleted. */
+const UNFINISHED = ".unfinished";
+const DRAFT = ".draft";
 const MAX_NAME_LENGTH = 60;
 
 export type CommitOptions = {
@@ -59,10 +63,18 @@ export async function commitCurrent(
   const committed = await committedMigrations(history);
   const applied = await readAppliedHashes(history, settings.url);
   const groups = groupIntoMigrations(files);
-  const found = findWritten(committed, groups, applied);
+  const unfinished = await readUnfinished(history);
+  const found = findWritten(
+    committed.filter(({ name }) => unfinished.has(name)),
+    groups,
+    applied,
+  );
   for (const { file } of found) report(`${displayPath(file)}: an interrupted commit has written it, and is finished.`);
   if (found.length === 0) reportStatements?.(await rehearseCurrent(settings));
-  const written = [...found, ...(await writeMigrations(history, message, groups.slice(found.length), committed))];
+  const added = makeMigrations(history, message, groups.slice(found.length), committed);
+  const written = [...found, ...added];
+  await writeUnfinished(history, written);
+  await writeMigrations(added);
   const isPending = ({ hash }: WrittenMigration) => !applied.has(hash);
   const changed = written.map(({ file }) => displayPath(file));
   try {
@@ -81,12 +93,40 @@ export async function commitCurrent(
     changed.push(...(await writeSchemaFiles(schemas)));
   } catch (error) {
     await removeMigrations(history, written.filter(isPending), settings.url);
+    await writeUnfinished(
+      history,
+      written.filter((migration) => !isPending(migration)),
+    );
     throw error;
   }
   // Done last, so that the SQL is always in at least one of the two folders.
   await clearCurrentRecord(history, settings.url);
   for (const { file } of files) await rm(file, { force: true });
+  await writeUnfinished(history, []);
   return changed;
+}
+
+async function readUnfinished(history: MigrationHistory): Promise<ReadonlySet<string>> {
+  const file = join(committedFolder(history), UNFINISHED);
+  return new Set(existsSync(file) ? (await readFile(file, "utf8")).split("\n") : []);
+}
+
+async function writeUnfinished(history: MigrationHistory, migrations: readonly WrittenMigration[]): Promise<void> {
+  const file = join(committedFolder(history), UNFINISHED);
+  if (migrations.length === 0) await rm(file, { force: true });
+  else await writeWhole(file, migrations.map(({ name }) => name).join("\n"));
+}
+
+/** Writes a file that is complete or absent, also if the process is killed. */
+async function writeWhole(file: string, text: string): Promise<void> {
+  const draft = join(dirname(file), DRAFT);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(draft, text);
+  await rename(draft, file);
+}
+
+function committedFolder({ folder }: MigrationHistory): string {
+  return join(folder, "committed");
 }
 
 /** The hashes of the migrations of the history that the database has applied. */
@@ -95,14 +135,14 @@ async function readAppliedHashes({ name }: MigrationHistory, url: string): Promi
   return new Set(applied.filter(({ history }) => history === name).map(({ hash }) => hash));
 }
 
-/** Returns the last migrations of the history that an interrupted commit has written for all groups, or for the first ones. */
+/** Returns the last migrations that an interrupted commit has written for all groups, or for the first ones. */
 function findWritten(
-  committed: readonly CommittedMigration[],
+  unfinished: readonly CommittedMigration[],
   groups: readonly (readonly CurrentFile[])[],
   applied: ReadonlySet<string>,
 ): readonly CommittedMigration[] {
-  for (let count = Math.min(groups.length, committed.length); count > 0; count--) {
-    const last = committed.slice(-count);
+  for (let count = Math.min(groups.length, unfinished.length); count > 0; count--) {
+    const last = unfinished.slice(-count);
     const isWritten = last.every(({ body, hash }, index) => {
       if (body.trim() === bodyOf(groups[index]!).trim()) return true;
       // The commit was interrupted while it emptied current/, and the last files of its first group are left.
@@ -139,29 +179,26 @@ export async function uncommitLast(history: MigrationHistory, settings: MigrateS
   return [...files, ...(await writeSchemaFiles(schemas))];
 }
 
-async function writeMigrations(
+type NewMigration = WrittenMigration & { readonly text: string };
+
+function makeMigrations(
   history: MigrationHistory,
   message: string,
   groups: readonly (readonly CurrentFile[])[],
   committed: readonly CommittedMigration[],
-): Promise<WrittenMigration[]> {
-  const folder = join(history.folder, "committed");
-  await mkdir(folder, { recursive: true });
+): NewMigration[] {
   let previous = committed.at(-1)?.hash ?? null;
   let number = Number.parseInt(committed.at(-1)?.name ?? "0", 10);
-  const written: WrittenMigration[] = [];
-  for (const group of groups) {
+  return groups.map((group) => {
     const { hash, text } = writeMigration({ previous, message, body: bodyOf(group) });
-    const name = `${String(++number).padStart(6, "0")}-${slugOf(message)}.sql`;
-    const file = join(folder, name);
-    const draft = join(folder, `.${name}`);
-    await writeFile(draft, text);
-    // A committed file is complete or absent, also if the process is killed.
-    await rename(draft, file);
-    written.push({ file, name, hash });
     previous = hash;
-  }
-  return written;
+    const name = `${String(++number).padStart(6, "0")}-${slugOf(message)}.sql`;
+    return { file: join(committedFolder(history), name), name, hash, text };
+  });
+}
+
+async function writeMigrations(migrations: readonly NewMigration[]): Promise<void> {
+  for (const { file, text } of migrations) await writeWhole(file, text);
 }
 
 function bodyOf(files: readonly CurrentFile[]): string {

@@ -415,6 +415,9 @@ describe("a commit that was interrupted is finished by the next one", () => {
     return { lines, committed: await own.committed("project"), current, recorded: recorded.length };
   };
   const finishing = (name: string) => expect.stringMatching(`${name}: an interrupted commit has written it`);
+  /** Leaves the record that a commit of these migrations has until it is finished. */
+  const interrupt = (own: OwnHistories, ...names: readonly string[]) =>
+    writeFile(join(own.history("project").folder, "committed/.unfinished"), names.join("\n"));
 
   test("that had applied the migration", async () => {
     await using own = await ownHistories([]);
@@ -422,6 +425,7 @@ describe("a commit that was interrupted is finished by the next one", () => {
     await runMigrations(commit, own.settings);
     await own.rows("insert into public.notes values (1, 'new')");
     await own.write("project", "0010-notes.sql", NOTES);
+    await interrupt(own, "000001-add-notes.sql");
     const lines = [finishing("000001-add-notes.sql")];
     const committed = ["000001-add-notes.sql"];
     expect(await commitAgain(own)).toEqual({ lines, committed, current: [], recorded: 1 });
@@ -434,12 +438,25 @@ describe("a commit that was interrupted is finished by the next one", () => {
     await own.write("project", "0020-tags.sql", TAGS);
     await runMigrations(commit, own.settings);
     await own.write("project", "0020-tags.sql", TAGS);
+    await interrupt(own, "000001-add-notes.sql");
     const lines = [finishing("000001-add-notes.sql")];
     const committed = ["000001-add-notes.sql"];
     expect(await commitAgain(own)).toEqual({ lines, committed, current: [], recorded: 1 });
-    // The same SQL in another file is another migration.
-    await own.write("project", "0030-tags.sql", TAGS);
-    expect((await commitAgain(own)).committed).toEqual(["000001-add-notes.sql", "000002-add-notes.sql"]);
+  });
+
+  test("and the same SQL after a finished commit is another migration", async () => {
+    await using own = await ownHistories([]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations(commit, own.settings);
+    const add = "insert into public.notes select coalesce(max(id), 0) + 1, 'one more' from public.notes;\n";
+    for (const committed of [
+      ["000001-add-notes.sql", "000002-add-notes.sql"],
+      ["000001-add-notes.sql", "000002-add-notes.sql", "000003-add-notes.sql"],
+    ]) {
+      await own.write("project", "0010-more.sql", add);
+      expect(await commitAgain(own)).toMatchObject({ committed, current: [], recorded: committed.length });
+    }
+    expect(await own.rows("select id from public.notes order by id")).toEqual([{ id: 1 }, { id: 2 }]);
   });
 
   test("that had written the files only, or the first of them", async () => {
@@ -447,6 +464,7 @@ describe("a commit that was interrupted is finished by the next one", () => {
     await own.add("project", "notes first", NOTES);
     await own.write("project", "0010-notes.sql", NOTES);
     await own.write("project", "0020-index.sql", INDEX);
+    await interrupt(own, "000001-notes-first.sql", "000002-notes-first.sql");
     const lines = [finishing("000001-notes-first.sql")];
     const committed = ["000001-notes-first.sql", "000002-add-notes.sql"];
     expect(await commitAgain(own)).toEqual({ lines, committed, current: [], recorded: 2 });
@@ -474,6 +492,7 @@ describe("a commit that was interrupted is finished by the next one", () => {
     const drop = "drop table if exists public.notes;\n";
     await own.add("project", "drop notes", drop);
     await own.write("project", "0010-notes.sql", drop);
+    await interrupt(own, "000001-drop-notes.sql");
     expect(await messageOf(commit, own)).toContain("it is not created again");
     expect(await own.committed("project")).toEqual([]);
     expect(await own.rows("select * from public.notes")).toEqual([{ id: 1 }]);

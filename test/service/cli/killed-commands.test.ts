@@ -88,7 +88,7 @@ describe("a command that is killed at any step leaves nothing that the next one 
     const migrated = useDatabase({ template: "platform" });
     const folder = useFolder("killed-commit-");
     const sql = "drop table if exists public.tags;\ncreate table public.tags (tag text);\n";
-    const filesIn = (name: string) => readdir(join(folder, name)).catch(() => []);
+    const filesIn = async (name: string) => (await readdir(join(folder, name)).catch(() => [])).sort();
     const begin = async () => {
       await rm(join(folder, "committed"), { recursive: true, force: true });
       await query(migrated.ownerUrl, "delete from graphile_migrate.histories where history = 'project'");
@@ -123,7 +123,8 @@ describe("a command that is killed at any step leaves nothing that the next one 
         await expectCommitted();
         await begin();
       });
-      expect([steps, interrupted]).toEqual([3, [[], ["000001-add-tags.sql"], ["000001-add-tags.sql"]]]);
+      const unfinished = [".unfinished", "000001-add-tags.sql"];
+      expect([steps, interrupted]).toEqual([3, [[], unfinished, unfinished]]);
       await expectCommitted();
     });
   });
