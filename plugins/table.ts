@@ -53,7 +53,9 @@ export function keyOf({ uniques, codec }: PgTable): readonly string[] | null {
 
 /** The column with this description in a row type. */
 export function columnOf({ attributes }: Codec, attribute: object): string {
-  return Object.keys(attributes!).find((name) => attributes![name] === attribute)!;
+  const column = Object.keys(attributes!).find((name) => attributes![name] === attribute);
+  if (column === undefined) throw new Error("A field describes a column that its row type does not have.");
+  return column;
 }
 
 /** The columns that clients may write, by privileges and comments. */
