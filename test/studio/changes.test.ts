@@ -16,8 +16,6 @@ const SCHEMA = `create table public.notes (id bigint primary key, note text);
   grant select on public.notes to anon;
   analyze public.notes`;
 
-/** A slow machine may take any time. */
-const UNTIL_COPIED = { timeout: 0 };
 const openTab = (page: Page, name: string) => page.getByRole("tab", { name, exact: true }).click();
 
 describeInBrowser("the page of changes", () => {
@@ -129,7 +127,7 @@ describeInBrowser("the page of changes", () => {
     await create("likes");
     await dialog.waitFor({ state: "detached" });
     const row = page.getByRole("row", { name: "likes" });
-    await row.getByText("npm start -- --branch likes").waitFor(UNTIL_COPIED);
+    await row.getByText("npm start -- --branch likes").waitFor();
     await expectAccessibleLayouts(page, "changes-branches");
     await dropBranch("likes");
     await page.getByText("There are no branches.").waitFor();
@@ -165,10 +163,10 @@ describeInBrowser("the page of changes", () => {
     await create("tenth", "10");
     await dialog.waitFor({ state: "detached" });
     const row = page.getByRole("row", { name: "tenth" });
-    await row.getByText("being copied", { exact: true }).waitFor(UNTIL_COPIED);
+    await row.getByText("being copied", { exact: true }).waitFor();
     expect(await row.getByRole("button", { name: "Drop tenth" }).isDisabled()).toBe(true);
     await studio.sql("commit");
-    await row.getByText("npm start -- --branch tenth").waitFor(UNTIL_COPIED);
+    await row.getByText("npm start -- --branch tenth").waitFor();
     const url = studio.database.ownerUrl.replace(studio.database.name, `${studio.database.name}_branch_tenth`);
     const [copied] = await withClient(url, async (client) => {
       const { rows } = await client.query("select count(*)::int, min(length(note)) from public.notes");
@@ -181,7 +179,7 @@ describeInBrowser("the page of changes", () => {
     await studio.sql("comment on table public.notes is '@sample some'");
     await create("wrong", "10");
     const alert = page.getByRole("alert").filter({ hasText: "wrong was not created" });
-    await alert.getByText("has a tag @sample that cannot be read").waitFor(UNTIL_COPIED);
+    await alert.getByText("has a tag @sample that cannot be read").waitFor();
     await expectAccessibleLayouts(page, "changes-failed-branch");
     await dropBranch("wrong");
     await page.getByText("There are no branches.").waitFor();

@@ -72,8 +72,8 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
     const page = await newPage(context);
     await page.setViewportSize({ width: view.width ?? 1300, height: 900 });
     await page.emulateMedia({ colorScheme: view.scheme ?? "light" });
-    // Copies of databases take long on a machine that runs other tests.
-    page.setDefaultTimeout(0);
+    // Copies of databases take long on a machine that runs other tests. The limit of a test is a minute later, and would not name the step.
+    page.setDefaultTimeout(240_000);
     observed.add(page);
     await page.goto(service.url + at);
     await signIn(page);
