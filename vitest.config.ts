@@ -14,7 +14,14 @@ export default defineConfig({
     globalSetup: group === "pure" ? [] : ["test/cluster.ts"],
     setupFiles: ["test/property-runs.ts", "test/processor-time.ts"],
     sequence: { sequencer: LongestFirst },
-    reporters: ["default", new DurationsReporter({ group }), new CoverageReporter()],
+    reporters: [
+      "default",
+      new DurationsReporter({ group }),
+      new CoverageReporter(),
+      ...(process.env.TEST_RESULTS
+        ? [["json", { outputFile: process.env.TEST_RESULTS }] as ["json", { outputFile: string }]]
+        : []),
+    ],
     coverage: {
       provider: "v8",
       include: [
