@@ -51,7 +51,7 @@ async function openClone(): Promise<Playground> {
 
 async function openPage({ browser, program }: Playground, path: string): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
-  page.setDefaultTimeout(0);
+  page.setDefaultTimeout(240_000);
   await page.goto(program.url + path);
   await page.locator(".frame").waitFor();
   return page;

@@ -6,8 +6,8 @@ import { startArchivedService } from "../operations/admin/archived-service.ts";
 import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { describeInBrowser, openStudio, signIn } from "./studio.ts";
 
-/** A slow machine may take any time to restore. */
-const UNTIL_FOUND = { timeout: 0 };
+/** A slow machine may take long to restore. The limit of a test is a minute later, and would not name the step. */
+const UNTIL_FOUND = { timeout: 240_000 };
 
 describeInBrowser("lost rows on the page of changes", () => {
   let page: Page;
