@@ -15,6 +15,7 @@ import {
   withClient,
 } from "#postgres/client";
 import { commandLine } from "#runtime";
+import { citusSettings, prepareNodes, stayOnCoordinator } from "./citus-nodes.ts";
 import {
   type CommittedMigration,
   committedMigrations,
@@ -44,12 +45,19 @@ import { describeCommitted, explainTransactionError, runTransactions, Transactio
 import { runsWithoutTransaction, splitStatements } from "./split-statements.ts";
 import { endsTransactions, splitTransactions } from "./split-transactions.ts";
 
+type RunnerHistory = MigrationHistory & {
+  readonly searchPath: string;
+  readonly lockTimeoutMs: number;
+  /** Further settings of the session. */
+  readonly settings: Readonly<Record<string, string>>;
+};
+
 /** The message to the child process. */
 export type RunnerJob = MigrationSession & {
   readonly url: string;
   readonly rootUrl: string;
   /** The histories in the order in which they are applied; one can occur several times, with more migrations each time. */
-  readonly histories: readonly (MigrationHistory & { readonly searchPath: string; readonly lockTimeoutMs: number })[];
+  readonly histories: readonly RunnerHistory[];
 };
 
 /** The child process's message about an error of Postgres or graphile-migrate. */
@@ -71,19 +79,22 @@ export async function applyCommitted(
   histories: readonly MigrationHistory[],
   { limits = NO_LOCK_LIMITS, report = () => {} }: ApplyOptions = {},
 ): Promise<void> {
-  const { applied, searchPath, isApiMoved } = await withClient(url, (client) =>
+  const { applied, searchPath, isApiMoved, isCoordinator } = await withClient(url, (client) =>
     onPathOf({ name: "platform" }, client, async (ofDatabase) => {
+      const isCoordinator = await stayOnCoordinator(client);
       const state = await readMigrationState(client, histories);
       if (state.kind === "diverged") throw new Error(explainDivergence(state));
       await createRecord(client);
       await restoreLostObjects(client, histories);
       const applied = await countApplied(client);
       await leaveApiSchema(client, histories, applied);
-      return { applied, searchPath: ofDatabase, isApiMoved: await isApiSchemaTaken(client, applied) };
+      const isApiMoved = await isApiSchemaTaken(client, applied);
+      return { applied, searchPath: ofDatabase, isApiMoved, isCoordinator };
     }),
   );
   const steps = orderSteps(await Promise.all(histories.map(readHistory)), applied);
   requireOrder(steps, applied);
+  const hasNodes = isCoordinator && histories.some(({ name }) => name === "platform");
   const partial = await mkdtemp(join(tmpdir(), "migrations-"));
   try {
     const folders = await Promise.all(
@@ -94,12 +105,14 @@ export async function applyCommitted(
           ...(await folderOf(step, join(partial, String(index)), isApiMoved)),
           makesApiSchema: step.makesApiSchema,
           searchPath: searchPathOf(step.history, searchPath),
+          settings: citusSettings(step.history.name, isCoordinator),
           lockTimeoutMs: step.waitsFreely ? 0 : limits.lockTimeoutMs,
           form: step.form,
           migration: step.migrations[step.count - 1]!,
         })),
     );
     for (const { form, folders: histories } of groupFolders(folders)) {
+      if (hasNodes) await prepareNodes(url, histories[0]!.name);
       if (histories[0]!.makesApiSchema) await withClient(url, moveApiObjects);
       if (form === "several") {
         await applyTransactions(url, histories[0]!, { limits, report });
@@ -111,6 +124,7 @@ export async function applyCommitted(
       );
       if (failed) throw await toMigrationError(url, histories, { ...failed, limits: runLimits });
     }
+    if (hasNodes && folders.at(-1)?.name !== "project") await prepareNodes(url, "project");
   } finally {
     await rm(partial, { recursive: true });
   }
@@ -189,14 +203,15 @@ function formOf({ history, body }: CommittedMigration): MigrationForm {
   return history === "project" && (endsTransactions(body) || CHANGES_SESSION.test(body)) ? "several" : "one";
 }
 
-/** Groups successive migrations of the same form; each migration of several transactions is alone. */
-function groupFolders<T extends Pick<MigrationStep, "form" | "makesApiSchema">>(
+/** Groups successive migrations of the same form and settings; each migration of several transactions is alone. */
+function groupFolders<T extends Pick<MigrationStep, "form" | "makesApiSchema"> & Pick<RunnerHistory, "settings">>(
   folders: readonly T[],
 ): { readonly form: MigrationForm; readonly folders: T[] }[] {
   const groups: { form: MigrationForm; folders: T[] }[] = [];
   for (const folder of folders) {
     const last = groups.at(-1);
-    if (last?.form === folder.form && folder.form !== "several" && !folder.makesApiSchema) last.folders.push(folder);
+    const isAlike = last?.form === folder.form && last.folders[0]!.settings === folder.settings;
+    if (isAlike && folder.form !== "several" && !folder.makesApiSchema) last.folders.push(folder);
     else groups.push({ form: folder.form, folders: [folder] });
   }
   return groups;
@@ -386,9 +401,7 @@ async function toMigrationError(
   });
 }
 
-type SteppedFolder = Pick<RunnerJob["histories"][number], "searchPath" | "lockTimeoutMs"> & {
-  readonly migration: CommittedMigration;
-};
+type SteppedFolder = Pick<RunnerHistory, "lockTimeoutMs"> & { readonly migration: CommittedMigration };
 
 /** Applies a migration of several transactions, from the first that is not committed. */
 async function applyTransactions(

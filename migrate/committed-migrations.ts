@@ -6,7 +6,7 @@ import { commandLine } from "#runtime";
 import type { LockLimits } from "./lock-limits.ts";
 
 /** The folder `db` of the clone, or of `dist` in the package. */
-const DB_FOLDER = join(import.meta.dirname, "../db");
+export const DB_FOLDER = join(import.meta.dirname, "../db");
 /** The package contains built files. */
 const isClone = extname(import.meta.filename) === ".ts";
 

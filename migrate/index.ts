@@ -1,6 +1,7 @@
 export { readCurrentState } from "./apply-migrations.ts";
 export { readBackfillStatus, runBackfills } from "./backfill.ts";
 export { type ListedBackfill, listBackfills, pauseBackfill } from "./backfill-progress.ts";
+export { refuseRehearsalOnCitus } from "./citus-nodes.ts";
 export { type ColumnChange, writeColumnPlan } from "./column-plan.ts";
 export {
   allHistories,

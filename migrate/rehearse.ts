@@ -8,6 +8,7 @@ import {
   readCurrentState,
   readSource,
 } from "./apply-migrations.ts";
+import { refuseRehearsalOnCitus } from "./citus-nodes.ts";
 import {
   type CommittedMigration,
   displayPath,
@@ -86,8 +87,7 @@ export async function rehearseMigrations(
   settings: MigrateSettings,
   { originalUrl, withRows, requestRates = null }: RehearsalOptions,
 ): Promise<RehearsedStatement[]> {
-  const { estimates } =
-    originalUrl === null ? MANY_ROWS_EACH : { estimates: await withServiceClient(originalUrl, readRowEstimates) };
+  const { estimates } = originalUrl === null ? MANY_ROWS_EACH : { estimates: await readOriginal(originalUrl) };
   return rehearsePending(settings, async (migration) => {
     const { statements, undo } = await rehearseWithUndo(settings, migration, { estimates, withRows });
     return statements.map((statement, index) => ({
@@ -95,6 +95,13 @@ export async function rehearseMigrations(
       undo: index === statements.length - 1 ? undo : null,
       ...(requestRates && { heldRequests: estimateHeldRequests(statement, requestRates) }),
     }));
+  });
+}
+
+function readOriginal(url: string): Promise<RowEstimates> {
+  return withServiceClient(url, async (client) => {
+    await refuseRehearsalOnCitus(client);
+    return readRowEstimates(client);
   });
 }
 

@@ -11,7 +11,7 @@ const [{ url, rootUrl, applicationName, histories }] = (await once(process, "mes
 // The parent process has ended.
 process.once("disconnect", () => process.exit(1));
 
-for (const { name, folder, searchPath, lockTimeoutMs } of histories) {
+for (const { name, folder, searchPath, lockTimeoutMs, settings } of histories) {
   try {
     await setPrivileges(name);
     await migrate({
@@ -19,6 +19,7 @@ for (const { name, folder, searchPath, lockTimeoutMs } of histories) {
       rootConnectionString: rootUrl,
       migrationsFolder: folder,
       pgSettings: {
+        ...settings,
         [HISTORY_SETTING]: name,
         search_path: searchPath,
         application_name: applicationName,

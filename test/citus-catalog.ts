@@ -30,3 +30,29 @@ export function distribute(table: string, column: string, shards: readonly numbe
 export function makeReference(table: string): string {
   return `insert into pg_catalog.pg_dist_partition values ('${table}', 'n', null, 2, 't', false);`;
 }
+
+/**
+ * The functions of a coordinator that define objects on other nodes: here they record their calls in `nodes.calls`, with the setting that
+ * keeps definitions local. `nodes.refusal` is what the only worker answers to a command; without it the command is taken to succeed.
+ */
+export const CITUS_NODES = `
+  ${CITUS}
+  create schema nodes;
+  create table nodes.calls (id int generated always as identity, function text, argument text, propagates text);
+  create table nodes.refusal (reason text);
+  set allow_system_table_mods = on;
+  create table pg_catalog.pg_dist_local_group (groupid int primary key);
+  insert into pg_catalog.pg_dist_local_group values (0);
+  create function pg_catalog.run_command_on_workers(command text, parallel boolean default true)
+    returns table (nodename text, nodeport int, success boolean, result text) language plpgsql as $$ begin
+      insert into nodes.calls (function, argument, propagates)
+        values ('run_command_on_workers', command, current_setting('citus.enable_ddl_propagation', true));
+      return query select 'first', 5432, reason is null, coalesce(reason, 'DO') from (select) as worker left join nodes.refusal on true;
+    end $$;
+  create function pg_catalog.create_distributed_function(
+    function_name regprocedure, distribution_arg_name text default null, colocate_with text default 'default', force_delegation bool default null
+  ) returns void language sql as $$
+    insert into nodes.calls (function, argument, propagates)
+      values ('create_distributed_function', function_name::text, current_setting('citus.enable_ddl_propagation', true))
+  $$;
+  reset allow_system_table_mods;`;

@@ -28,7 +28,7 @@ for (const folder of FOLDERS_WITH_ASSETS) await copyAssets(folder);
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));
 await cp(join(ROOT, "templates"), join(DIST, "templates"), { recursive: true });
 // The project's own migrations are left out, because they are not part of the package.
-for (const part of ["platform", "content", "schema.sql", "superuser.sql", "watch.sql"]) {
+for (const part of ["platform", "content", "citus", "schema.sql", "superuser.sql", "watch.sql"]) {
   await cp(join(ROOT, "db", part), join(DIST, "db", part), { recursive: true });
 }
 

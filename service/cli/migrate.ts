@@ -10,6 +10,7 @@ import {
   type MigrationHistory,
   type RehearsedStatement,
   readMigrationState,
+  refuseRehearsalOnCitus,
   rehearseMigrations,
   runMigrations,
   undoMigration,
@@ -125,6 +126,8 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     const warn = (warning: string) => console.error(`warning: ${warning}`);
     const { readRequestRates } = await import("#operations/contract");
     const { directUrl: originalUrl } = postgres;
+    // A copy of all rows would take long.
+    await withServiceClient(originalUrl, refuseRehearsalOnCitus);
     const requestRates = await withServiceClient(originalUrl, readRequestRates);
     const title = withRows ? "rehearsing on a copy with all rows" : "rehearsing on a copy without rows";
     const statements = await withProgress(title, () =>

@@ -1,0 +1,163 @@
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runMigrations } from "../../migrate/migrate.ts";
+import { rehearseMigrations } from "../../migrate/rehearse.ts";
+import { CITUS_NODES } from "../citus-catalog.ts";
+import { type OwnHistories, ownHistories } from "./own-histories.ts";
+
+const PROPAGATION = "select current_setting('citus.enable_ddl_propagation', true) as value";
+const CALLS = "select function, argument, propagates from nodes.calls order by id";
+
+/** A coordinator that no migration was applied to. */
+async function coordinator(): Promise<OwnHistories> {
+  const own = await ownHistories(["platform"]);
+  await own.rows(CITUS_NODES);
+  return own;
+}
+
+/** The functions that were created on all nodes, in their order. */
+async function distributed(own: OwnHistories): Promise<unknown[]> {
+  const calls = await own.rows(CALLS);
+  return calls.filter((call) => call.function === "create_distributed_function").map(({ argument }) => argument);
+}
+
+describe("migrate on a coordinator of Citus", () => {
+  let own: OwnHistories;
+  beforeAll(async () => {
+    own = await coordinator();
+    await own.add("platform", "what it sees", `create table public.release_saw as ${PROPAGATION}`);
+    const seen = `${PROPAGATION}, (select count(*)::int from nodes.calls where function = 'create_distributed_function') as functions`;
+    await own.add("project", "what it sees", `create table public.project_saw as ${seen}`);
+    await runMigrations({ name: "migrate" }, own.settings);
+  });
+  afterAll(() => own[Symbol.asyncDispose]());
+
+  test("keeps the definitions of the release on it, and sends those of the project to all nodes", async () => {
+    expect(await own.rows("select value from public.release_saw")).toEqual([{ value: "off" }]);
+    const [project] = await own.rows("select coalesce(value, '') as value, functions from public.project_saw");
+    expect(project!.value).not.toBe("off");
+    // The policies of the project call them.
+    expect(project!.functions).toBeGreaterThan(0);
+  });
+
+  test("creates the functions that policies call on all nodes, the called ones first, and none that reads a table", async () => {
+    const functions = new Set(await distributed(own));
+    expect([...functions]).toEqual(["auth.jwt()", "auth.uid()", "auth.role()", "auth.is_admin()"]);
+    expect(await own.rows("select argument from nodes.calls where propagates = 'off'")).toEqual([]);
+  });
+
+  test("repeats that without pending migrations, for a node that was added and for functions that were changed", async () => {
+    await own.rows(`
+      create or replace function auth.is_admin() returns boolean language sql stable return auth.uid() = 1;
+      create function nodes.record_definition() returns event_trigger language plpgsql as $$ begin
+        insert into nodes.calls (function, argument, propagates)
+          select lower(command_tag), object_identity, current_setting('citus.enable_ddl_propagation', true)
+          from pg_event_trigger_ddl_commands();
+      end $$;
+      create event trigger record_definition on ddl_command_end when tag in ('CREATE FUNCTION') execute function nodes.record_definition();
+      delete from nodes.calls;`);
+    await runMigrations({ name: "migrate" }, own.settings);
+    await own.rows("drop event trigger record_definition");
+    const calls = await own.rows(CALLS);
+    const functions = ["auth.jwt()", "auth.uid()", "auth.role()", "auth.is_admin()"];
+    const [roles, definitions] = Map.groupBy(calls, (call) => call.function === "run_command_on_workers").values();
+    expect(roles!.length).toBeGreaterThan(0);
+    expect(definitions!.map(({ function: name, argument }) => [name, argument])).toEqual(
+      functions.flatMap((name) => [
+        ["create_distributed_function", name],
+        // Citus sends the definition, since it takes a second distribution for none.
+        ["create function", name],
+      ]),
+    );
+    expect(calls.filter(({ propagates }) => propagates === "off")).toEqual([]);
+  });
+
+  test("leaves out a function that reads a table, also through another one", async () => {
+    await own.rows(`
+      create table public.owners (id bigint);
+      create function auth.owns() returns boolean language sql stable return exists (select from public.owners);
+      create function auth.may_write() returns boolean language sql stable return auth.owns() or auth.is_admin();
+      create function auth.owned_by(owned public.owners) returns boolean language sql stable as 'select owned.id = auth.uid()';
+      create function auth.tenant() returns text language sql stable return auth.jwt() ->> 'tenant';
+      grant execute on function auth.may_write, auth.owned_by, auth.tenant to authenticated;
+      delete from nodes.calls;`);
+    await runMigrations({ name: "migrate" }, own.settings);
+    const functions = await distributed(own);
+    expect(functions).toContain("auth.tenant()");
+    expect(functions.filter((name) => /owns|may_write|owned_by/.test(String(name)))).toEqual([]);
+  });
+
+  test("creates the roles of requests on a worker, with login, and changes nothing the second time", async () => {
+    const [call] = await own.rows("select argument from nodes.calls where function = 'run_command_on_workers' limit 1");
+    // The roles of the tests belong to all their databases, so the command gets other names, and is rolled back.
+    const suffix = randomUUID().slice(0, 8);
+    const command = String(call!.argument).replaceAll(/"(name|role|member)": "([^"]+)"/g, `"$1": "$2_${suffix}"`);
+    const client = new pg.Client(own.settings.url);
+    await client.connect();
+    const roles = async () =>
+      (
+        await client.query(
+          `select replace(rolname, $1, '') as name, rolcanlogin as logs_in, rolinherit as inherits, rolbypassrls as bypasses
+           from pg_roles where rolname like '%' || $1 order by rolname`,
+          [`_${suffix}`],
+        )
+      ).rows;
+    try {
+      await client.query("begin");
+      await client.query(command);
+      const created = await roles();
+      expect(created).toEqual(
+        expect.arrayContaining([
+          { name: "anon", logs_in: true, inherits: true, bypasses: false },
+          { name: "authenticator", logs_in: true, inherits: false, bypasses: false },
+          { name: "service_role", logs_in: true, inherits: true, bypasses: true },
+          { name: "supabase_auth_admin", logs_in: false, inherits: true, bypasses: false },
+        ]),
+      );
+      const memberships = `select pg_has_role('authenticator_${suffix}', 'anon_${suffix}', 'member') as is_member`;
+      expect((await client.query(memberships)).rows).toEqual([{ is_member: true }]);
+      await client.query(`alter role anon_${suffix} nologin`);
+      await client.query(command);
+      expect(await roles()).toEqual(created);
+    } finally {
+      await client.query("rollback");
+      await client.end();
+    }
+  });
+
+  test("names the worker that refuses", async () => {
+    await own.rows("insert into nodes.refusal values ('permission denied to create role')");
+    await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow(
+      "could not be created on the node first:5432 of Citus: permission denied to create role",
+    );
+    await own.rows("delete from nodes.refusal");
+  });
+
+  test("cannot be rehearsed", async () => {
+    const rehearsal = rehearseMigrations(own.settings, { originalUrl: own.settings.url, withRows: false });
+    await expect(rehearsal).rejects.toThrow("Migrations cannot be rehearsed on Citus");
+  });
+});
+
+test("migrate on a coordinator creates the functions without migrations of a project, too", async () => {
+  await using own = await coordinator();
+  await runMigrations({ name: "migrate" }, own.settings);
+  expect(await distributed(own)).toEqual(["auth.jwt()", "auth.uid()", "auth.role()", "auth.is_admin()"]);
+});
+
+test("migrate on a worker of Citus is refused, and nothing is changed", async () => {
+  await using own = await coordinator();
+  await own.rows("update pg_catalog.pg_dist_local_group set groupid = 3");
+  await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow(
+    "The database is on a worker of Citus",
+  );
+  expect(await own.rows("select to_regclass('graphile_migrate.histories') as record")).toEqual([{ record: null }]);
+});
+
+test("without Citus, a release's migrations have no setting of it", async () => {
+  await using own = await ownHistories(["platform"]);
+  await own.add("platform", "what it sees", `create table public.release_saw as ${PROPAGATION}`);
+  await runMigrations({ name: "migrate" }, own.settings);
+  expect(await own.rows("select coalesce(value, '') as value from public.release_saw")).toEqual([{ value: "" }]);
+});
