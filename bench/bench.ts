@@ -41,6 +41,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
 
 const STORAGE_FAULT_PARTS = { folder: true, s3: true };
 const SOAK_PARTS = { half: true, snapshots: true };
+const CITUS_PARTS = { migrate: true, journeys: true };
 const ARCHIVE_PARTS = { schemas: true, speed: true, branch: true };
 
 /** The benchmarks that run by default. The others take long, and run only by name. */
@@ -71,8 +72,9 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
     restored database differs
   large [--megabytes 1000]: pages, counts and an export of a table of that size, as JSON; fails if the service's memory grows with it
   policies: counts, pages and searches of a million rows, by policies as they are often written and in the form that doctor gives
-  citus: requests of all interfaces as three tenants on the database that CITUS_URL names, as its superuser, or on Postgres without Citus;
-    creates the schema citus_journeys and three roles; fails if a result is refused, empty or another tenant's
+  citus [--only migrate|journeys]…: requests of all interfaces as three tenants on the database that CITUS_URL names, as its superuser, or
+    on Postgres without Citus; creates the schema citus_journeys and three roles; fails if a result is refused, empty or another tenant's.
+    migrate: applies our migrations first, and looks for the functions and roles on all workers; journeys without --only
   hostile [--only ATTACK]…: attacks beside honest traffic; fails if honest callers are affected or the memory limit is exceeded
     attacks: ${ATTACK_NAMES.join(", ")}
   failover [--minutes 5] [--every 20] [--only KIND]…: ends the leader of a Patroni cluster under load; fails if an acknowledged write is lost
@@ -102,6 +104,7 @@ const PARTS: Readonly<Record<string, object>> = {
   "storage-faults": STORAGE_FAULT_PARTS,
   soak: SOAK_PARTS,
   archives: ARCHIVE_PARTS,
+  citus: CITUS_PARTS,
 };
 const parts = positionals.map((name) => PARTS[name]).find((named) => named !== undefined) ?? ATTACKS;
 const unknownParts = values.only.filter((name) => !Object.hasOwn(parts, name));

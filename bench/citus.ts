@@ -1,12 +1,15 @@
 // Runs requests of all interfaces as three tenants on the server of CITUS_URL, or on a Postgres of its own, with the caller's settings set
-// by statements. A result is compared with the rows that the tenant has.
+// by statements. A result is compared with the rows that the tenant has. `--only migrate` applies our migrations, and `--only migrate --only
+// journeys` both: the policies then call our functions.
 
 import { DISTRIBUTED_JOURNEYS, JOURNEYS, type Journey } from "./citus/journeys.ts";
+import { migrateCoordinator } from "./citus/migrate.ts";
 import { createJourneyTables, JOURNEY_SCHEMA, LOGIN, TENANTS } from "./citus/schema.ts";
 import { startOurs } from "./comparison/ours.ts";
 import { signClaims } from "./comparison/sign-claims.ts";
 import type { Bench } from "./measuring/kind.ts";
 import { startScratch } from "./measuring/scratch.ts";
+import { subscribe } from "./realtime/subscriber.ts";
 
 type JourneyResult = {
   readonly journey: string;
@@ -15,10 +18,16 @@ type JourneyResult = {
   readonly result: string;
 };
 
-export const bench: Bench = async ({ print }) => {
+export const bench: Bench = async ({ print, only }) => {
   const given = process.env.CITUS_URL;
   await using scratch = given ? null : await startScratch("select 1");
   const ownerUrl = given ?? scratch!.url("postgres");
+  if (only.includes("migrate")) {
+    const missing = await migrateCoordinator(ownerUrl);
+    for (const node of missing) print(`  migrate: functions or roles are missing on ${node}`);
+    if (missing.length === 0) print("  migrate: all nodes have the functions and roles");
+    if (missing.length > 0 || !only.includes("journeys")) return { missing, isMissed: missing.length > 0 };
+  }
   const isDistributed = await createJourneyTables(ownerUrl);
   print(
     `citus: ${isDistributed ? "a database with the extension citus" : "Postgres without Citus"}, ${TENANTS.length} tenants`,
@@ -29,6 +38,7 @@ export const bench: Bench = async ({ print }) => {
     PGRST_DB_SCHEMAS: JOURNEY_SCHEMA,
     REST_REQUIRE_APIKEY: "false",
     CALLER_SETTINGS: "statements",
+    PGRST_DB_AGGREGATES_ENABLED: "true",
   };
   const server = await startOurs({ url: () => ownerUrl }, loginUrl, { env });
   try {
@@ -40,6 +50,11 @@ export const bench: Bench = async ({ print }) => {
       print(`  ${journey.name.padEnd(32)} ${wrong ? `tenant ${wrong.tenant}: ${wrong.result}` : "right"}`);
       results.push(...own);
     }
+    if (isDistributed) {
+      const own = await trySubscription(server.base, TENANTS[0]);
+      print(`  ${own.journey.padEnd(32)} ${own.isRight ? "right" : own.result}`);
+      results.push(own);
+    }
     const wrong = results.filter(({ isRight }) => !isRight);
     print(`  ${results.length - wrong.length} of ${results.length} requests are right`);
     return { isDistributed, results, isMissed: wrong.length > 0 };
@@ -47,6 +62,24 @@ export const bench: Bench = async ({ print }) => {
     await server.stop();
   }
 };
+
+/** Right if the service refuses the subscription: changes of the table would never arrive. */
+async function trySubscription(base: URL, tenant: number): Promise<JourneyResult> {
+  const subscription = subscribe(base, signClaims(claimsOf(tenant)), { schema: JOURNEY_SCHEMA, table: "orders" });
+  const result = await subscription.then(
+    (socket) => {
+      socket.terminate();
+      return "the subscription is accepted";
+    },
+    (error: Error) => error.message,
+  );
+  const isRight = result.includes("Unable to subscribe to changes");
+  return { journey: "subscription to row changes", tenant, isRight, result };
+}
+
+function claimsOf(tenant: number) {
+  return { role: "authenticated", tenant };
+}
 
 function urlOfLogin(given: string): string {
   const url = new URL(given);
@@ -56,11 +89,11 @@ function urlOfLogin(given: string): string {
 }
 
 async function runJourney(base: URL, journey: Journey, tenant: number): Promise<JourneyResult> {
-  const { method = "GET", path, body, prefer } = journey.call(tenant);
+  const { method = "GET", path, body, prefer, isAnonymous } = journey.call(tenant);
   const response = await fetch(new URL(path, base), {
     method,
     headers: {
-      authorization: `Bearer ${signClaims({ role: "authenticated", tenant })}`,
+      ...(!isAnonymous && { authorization: `Bearer ${signClaims(claimsOf(tenant))}` }),
       "content-type": "application/json",
       ...(journey.accept && { accept: journey.accept }),
       ...(prefer && { prefer }),
@@ -73,13 +106,20 @@ async function runJourney(base: URL, journey: Journey, tenant: number): Promise<
   const resultOf = (isRight: boolean, result: string) => ({ journey: journey.name, tenant, isRight, result });
   const refusal = `${response.status} ${text.slice(0, 300)}`;
   if (/_\d{6}/.test(text)) return resultOf(false, `names a shard: ${refusal}`);
-  if (journey.status !== undefined) return resultOf(response.status === journey.status, refusal);
+  const { status, includes = "", count } = journey;
+  if (status !== undefined) return resultOf(response.status === status && text.includes(includes), refusal);
   if (!response.ok) return resultOf(false, refusal);
   const parsed = JSON.parse(text);
   const rows = journey.rowsIn ? journey.rowsIn(parsed) : parsed;
   if (!Array.isArray(rows)) return resultOf(false, refusal);
   if (namesAnotherTenant(rows, tenant)) return resultOf(false, `rows of another tenant: ${refusal}`);
-  return resultOf(rows.length === journey.rows, `${rows.length} rows, not ${journey.rows}`);
+  if (rows.length !== journey.rows) return resultOf(false, `${rows.length} rows, not ${journey.rows}`);
+  if (!text.includes(includes)) return resultOf(false, `without ${includes}: ${refusal}`);
+  const range = response.headers.get("content-range");
+  return resultOf(
+    count === undefined || range?.endsWith(`/${count}`) === true,
+    `the range ${range}, not of ${count} rows`,
+  );
 }
 
 function namesAnotherTenant(value: unknown, tenant: number): boolean {

@@ -5,7 +5,7 @@ const HEARTBEAT = JSON.stringify([null, "2", "phoenix", "heartbeat", {}]);
 const HEARTBEAT_MS = 25_000;
 const LONGEST_HANDSHAKE_MS = 30_000;
 
-type Changes = { readonly table: string; readonly filter?: string };
+type Changes = { readonly schema?: string; readonly table: string; readonly filter?: string };
 
 /** Opens a client that receives all changes of a table, or those that match a filter, from now on. */
 export async function subscribe(base: URL, token: string, changes: Changes): Promise<WebSocket> {
