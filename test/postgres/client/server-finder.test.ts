@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import pg from "pg";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { awaitDatabase } from "../../../cluster/served-postgres.ts";
 import { openListener } from "../../../postgres/client/listen.ts";
 import { NoServerError, ServerFinder } from "../../../postgres/client/server-finder.ts";
@@ -78,6 +78,21 @@ describe("the server of a new session", () => {
     const finder = new ServerFinder(urlOf([standby, primary], "load_balance_hosts=random"));
     const found = new Set<string>();
     await expect.poll(async () => found.add(await serverOf(finder)).size === 2).toBe(true);
+  });
+
+  test("is, at random, not one that has just failed, and half a minute later that one too", async () => {
+    const finder = new ServerFinder(urlOf([standby, primary], "target_session_attrs=any&load_balance_hosts=random"));
+    finder.noteStandby(standby);
+    const found = new Set<string>();
+    for (let time = 0; time < 10; time++) found.add(await serverOf(finder));
+    expect([...found]).toEqual([primary]);
+    const now = performance.now.bind(performance);
+    const later = vi.spyOn(performance, "now").mockImplementation(() => now() + 30_001);
+    try {
+      await expect.poll(async () => found.add(await serverOf(finder)).has(standby)).toBe(true);
+    } finally {
+      later.mockRestore();
+    }
   });
 
   test("is asked if its parameters are not to be trusted", async () => {
