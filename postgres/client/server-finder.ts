@@ -291,12 +291,12 @@ async function withinTimeLimit<T>(client: pg.Client, milliseconds: number, answe
   }
 }
 
-/** Postgres reports `in_hot_standby`; a pooler may report nothing, or a value from its own start. */
 /** True if other servers are tried before this one, although servers are chosen at random. */
 function isLeftOut({ fault, failedAt }: ServerState): boolean {
   return fault !== null && performance.now() - failedAt < LEFT_OUT_MS;
 }
 
+/** Postgres reports `in_hot_standby`; a pooler may report nothing, or a value from its own start. */
 async function isStandby({ client, reported, isDoubted }: CheckedSession): Promise<boolean> {
   if (reported.get("in_hot_standby") === "off" && !isDoubted) return false;
   return askWhether(client, IS_IN_RECOVERY);
