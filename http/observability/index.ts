@@ -1,3 +1,4 @@
+export { INTERVAL_SECONDS } from "./intervals.ts";
 export {
   BUCKET_COUNT,
   counter,
@@ -18,9 +19,10 @@ export {
   type ServiceCounters,
   sumCounters,
 } from "./metrics.ts";
-export type { FunctionLine, ProcessActivity, SharedActivity } from "./process-activity.ts";
+export type { FunctionLine, ProcessActivity, ProcessSample, SharedActivity } from "./process-activity.ts";
+export { ProcessHistory, type ProcessReadings, sumSamples } from "./process-history.ts";
 export { MAX_RECENT_REQUESTS, RecentRequests, type RequestSearch, searchRequests } from "./recent-requests.ts";
-export { addUp, INTERVAL_SECONDS, RequestHistory, type RequestTotals, summarizeIntervals } from "./request-history.ts";
+export { addUp, RequestHistory, type RequestTotals, summarizeIntervals } from "./request-history.ts";
 export { openRequestLog, type RequestLog, requestLogFolder } from "./request-log.ts";
 export { type OtherRequests, type RequestOutline, RequestRecorder } from "./request-recorder.ts";
 export { searchRequestLog } from "./search-request-log.ts";

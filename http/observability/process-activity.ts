@@ -5,6 +5,21 @@ import type { RequestInterval } from "./request-history.ts";
 
 type PoolActivity = Pick<ConnectionPoolState, "connections" | "max" | "inFlight" | "waiting">;
 
+/** The values of a process at the end of an interval. */
+export type ProcessSample = {
+  /** The end of the interval, in milliseconds since 1970. */
+  readonly at: number;
+  readonly memoryBytes: number;
+  /** The processor cores that the process used in the interval. */
+  readonly processorCores: number;
+  readonly connections: number;
+  readonly inFlight: number;
+  readonly waiting: number;
+  readonly sockets: number;
+  readonly channels: number;
+  readonly subscriptions: number;
+};
+
 /** The activity of one process of the service, for an operator. */
 export type ProcessActivity = {
   readonly pid: number;
@@ -14,6 +29,7 @@ export type ProcessActivity = {
   readonly memoryBytes: number;
   readonly heapBytes: number;
   readonly requests: readonly RequestInterval[];
+  readonly samples: readonly ProcessSample[];
   /** Error responses since the start, by code. */
   readonly errors: Readonly<Record<string, number>>;
   readonly pools: Readonly<Record<PoolName, PoolActivity>>;

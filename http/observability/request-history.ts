@@ -1,3 +1,4 @@
+import { atEachInterval, INTERVAL_MS, MAX_INTERVALS } from "./intervals.ts";
 import { BUCKET_COUNT, percentile } from "./metrics.ts";
 
 /** The counts of one interface since the start. */
@@ -14,48 +15,35 @@ type IntervalCounts = { readonly statuses: Readonly<Record<string, number>>; rea
 
 /** The counts of one interval; interfaces without requests are left out. */
 export type RequestInterval = {
-  /** The end of the interval, in milliseconds since 1970: a multiple of its length, so that intervals of several processes can be added. */
+  /** The end of the interval, in milliseconds since 1970. */
   readonly at: number;
   readonly interfaces: Readonly<Record<string, IntervalCounts>>;
 };
 
-export const INTERVAL_SECONDS = 5;
-const INTERVAL_MS = INTERVAL_SECONDS * 1_000;
-/** The number of intervals in five minutes. */
-const MAX_INTERVALS = 60;
-
-/** The requests of the last minutes. They cost nothing per request: the counters are read once per interval. */
+/** The requests of the last half hour. They cost nothing per request: the counters are read once per interval. */
 export class RequestHistory {
   readonly #readTotals: RequestTotalsReader;
+  readonly #stop: () => void;
   #previous: ReadonlyMap<string, RequestTotals>;
   #intervals: RequestInterval[] = [];
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(readTotals: RequestTotalsReader) {
     this.#readTotals = readTotals;
     this.#previous = readTotals();
-    this.#schedule();
+    this.#stop = atEachInterval((at) => this.#record(at));
   }
 
-  /** Returns the intervals of the last five minutes; those without requests are left out. */
+  /** Returns the intervals of the last half hour; those without requests are left out. */
   get intervals(): readonly RequestInterval[] {
     const oldest = Date.now() - MAX_INTERVALS * INTERVAL_MS;
     return this.#intervals.filter(({ at }) => at > oldest);
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    this.#stop();
   }
 
-  #schedule(): void {
-    const delay = INTERVAL_MS - (Date.now() % INTERVAL_MS);
-    this.#timer = setTimeout(() => {
-      this.#record();
-      this.#schedule();
-    }, delay).unref();
-  }
-
-  #record(): void {
+  #record(at: number): void {
     const totals = this.#readTotals();
     const counted = [...totals].flatMap(([name, total]) => {
       const counts = difference(total, this.#previous.get(name));
@@ -63,7 +51,6 @@ export class RequestHistory {
     });
     this.#previous = totals;
     if (counted.length === 0) return;
-    const at = Math.round(Date.now() / INTERVAL_MS) * INTERVAL_MS;
     this.#intervals.push({ at, interfaces: Object.fromEntries(counted) });
     if (this.#intervals.length > MAX_INTERVALS) this.#intervals.shift();
   }

@@ -3,6 +3,8 @@ export type RunningState = {
   readonly at: string;
   readonly processes: readonly ProcessState[];
   readonly requests: { readonly interval_seconds: number; readonly intervals: readonly CountedInterval[] };
+  /** The values at the end of each interval, of all processes together. */
+  readonly samples: readonly SampledInterval[];
   /** The number of errors by error code. */
   readonly errors: Readonly<Record<string, number>>;
   readonly pools: readonly PoolState[];
@@ -46,6 +48,21 @@ type InterfaceInterval = {
   readonly statuses: Readonly<Record<string, number>>;
   readonly p50_ms: number;
   readonly p99_ms: number;
+};
+
+/** The sums over all processes of the service at the end of an interval. */
+export type SampledInterval = {
+  readonly at: string;
+  readonly memory_bytes: number;
+  readonly processor_cores: number;
+  /** The connections of the service's pools to Postgres. */
+  readonly connections: number;
+  readonly in_flight: number;
+  /** The requests that wait for a connection. */
+  readonly waiting: number;
+  readonly sockets: number;
+  readonly channels: number;
+  readonly subscriptions: number;
 };
 
 export type PoolState = {

@@ -4,11 +4,13 @@ import {
   INTERVAL_SECONDS,
   MAX_RECENT_REQUESTS,
   type ProcessActivity,
+  type ProcessSample,
   type RequestSearch,
   requestLogFolder,
   searchRequestLog,
   searchRequests,
   summarizeIntervals,
+  sumSamples,
 } from "#http/observability";
 import { readScheduleActivity, readTaskActivity } from "#jobs/queue";
 import { hasWebhooks, readWebhookStates } from "#jobs/webhook-store";
@@ -23,6 +25,7 @@ import type {
   PoolState,
   RunningSession,
   RunningState,
+  SampledInterval,
   ScheduleState,
 } from "#operations/admin-types";
 import type { AsOwner, RunningStatement, SlowStatement } from "#postgres/database";
@@ -32,6 +35,8 @@ import { withoutSecrets } from "../script/without-secrets.ts";
 import { invalidRequest } from "./admin-errors.ts";
 import { type AdminRoutes, type AdminServices, limitRunning } from "./admin-request.ts";
 
+/** The time after which all processes have recorded an interval. */
+const SETTLING_MS = 1_000;
 /** The minimum interval between reads of the statistics of statements, tasks, schedules and webhooks, for any number of pages. */
 const STATISTICS_MS = 5_000;
 const MAX_LISTED = 200;
@@ -164,6 +169,8 @@ function originOf(url: string): string {
 function describeProcesses(processes: readonly ProcessActivity[], since: number) {
   const sumOf = (numberOf: (each: ProcessActivity) => number) =>
     processes.reduce((sum, each) => sum + numberOf(each), 0);
+  const until = Date.now() - SETTLING_MS;
+  const isSettled = ({ at }: { readonly at: number }) => at <= until;
   return {
     processes: processes.map((each) => ({
       pid: each.pid,
@@ -175,10 +182,11 @@ function describeProcesses(processes: readonly ProcessActivity[], since: number)
     requests: {
       interval_seconds: INTERVAL_SECONDS,
       intervals: summarizeIntervals(
-        processes.flatMap(({ requests }) => requests),
+        processes.flatMap(({ requests }) => requests.filter(isSettled)),
         since,
       ),
     },
+    samples: describeSamples(processes, (sample) => isSettled(sample) && sample.at > since),
     errors: addUp(processes.map(({ errors }) => errors)),
     pools: sumPools(processes),
     replicas: (processes[0]?.replicas ?? []).map(({ status, lagSeconds }) => ({ status, lag_seconds: lagSeconds })),
@@ -193,6 +201,20 @@ function describeProcesses(processes: readonly ProcessActivity[], since: number)
       subscriptions: sumOf(({ graphql }) => graphql.subscriptions),
     },
   };
+}
+
+function describeSamples(
+  processes: readonly ProcessActivity[],
+  isWanted: (sample: ProcessSample) => boolean,
+): readonly SampledInterval[] {
+  const samples = processes.flatMap((each) => each.samples.filter(isWanted));
+  return sumSamples(samples).map(({ at, memoryBytes, processorCores, inFlight, ...sums }) => ({
+    ...sums,
+    at: new Date(at).toISOString(),
+    memory_bytes: memoryBytes,
+    processor_cores: processorCores,
+    in_flight: inFlight,
+  }));
 }
 
 function sumPools(processes: readonly ProcessActivity[]): readonly PoolState[] {

@@ -15,6 +15,8 @@ import {
   makeMetricsReader,
   metricsOfCounters,
   type ProcessActivity,
+  ProcessHistory,
+  type ProcessReadings,
   RequestHistory,
   type ServiceCounters,
 } from "#http/observability";
@@ -115,15 +117,17 @@ type ServiceOperationsOptions = MetricsDependencies & {
 export function openOperations(dependencies: ServiceOperationsOptions): ServiceOperations {
   const { config, database, health, requests, emails, functions, opened } = dependencies;
   const readMetrics = config.adminPort === null ? null : makeMetricsReader(serviceMetrics(dependencies));
-  const history = new RequestHistory(() => requests.totals());
-  opened.defer(() => history.close());
+  const requestHistory = new RequestHistory(() => requests.totals());
+  opened.defer(() => requestHistory.close());
+  const processHistory = new ProcessHistory(() => readProcess(dependencies));
+  opened.defer(() => processHistory.close());
   return {
     isReady: () => isReady(health),
     measure: async () => (readMetrics ? [await readMetrics()] : []),
     underWay: async () => database.runningStatements(),
     activity: async () => {
       requests.watch();
-      return [readActivity(dependencies, history)];
+      return [{ ...readActivity(dependencies), requests: requestHistory.intervals, samples: processHistory.samples }];
     },
     recentEmails: async () => emails?.list() ?? [],
     recentRequests: async () => requests.recent.list(),
@@ -131,11 +135,22 @@ export function openOperations(dependencies: ServiceOperationsOptions): ServiceO
   };
 }
 
-function readActivity(
-  { database, counts, slowStatements, realtime, graphql }: ServiceOperationsOptions,
-  history: RequestHistory,
-): ProcessActivity {
-  const { rss, heapUsed } = process.memoryUsage();
+function readActivity(dependencies: ServiceOperationsOptions): Omit<ProcessActivity, "requests" | "samples"> {
+  const { database, counts, slowStatements } = dependencies;
+  return {
+    ...readProcess(dependencies),
+    pid: process.pid,
+    uptimeSeconds: Math.round(process.uptime()),
+    heapBytes: process.memoryUsage().heapUsed,
+    errors: counts.errors.counts(),
+    statements: database.runningStatements(),
+    slowStatements: slowStatements.list(),
+    replicas: database.replicas(),
+  };
+}
+
+/** Reads what is kept of each interval. */
+function readProcess({ database, realtime, graphql }: ServiceOperationsOptions): ProcessReadings {
   const { user, system } = process.cpuUsage();
   const pools = Object.entries(database.state().pools).map(([name, { connections, max, inFlight, waiting }]) => [
     name,
@@ -144,17 +159,9 @@ function readActivity(
   const { sockets, channels, subscriptions } = realtime.statistics();
   const graphqlState = graphql.state();
   return {
-    pid: process.pid,
-    uptimeSeconds: Math.round(process.uptime()),
     processorSeconds: (user + system) / 1e6,
-    memoryBytes: rss,
-    heapBytes: heapUsed,
-    requests: history.intervals,
-    errors: counts.errors.counts(),
+    memoryBytes: process.memoryUsage.rss(),
     pools: Object.fromEntries(pools),
-    statements: database.runningStatements(),
-    slowStatements: slowStatements.list(),
-    replicas: database.replicas(),
     realtime: { sockets, channels, subscriptions },
     graphql: {
       sockets: graphqlState.sockets,

@@ -1,68 +1,44 @@
-import type { CountedInterval, ProcessState, RunningState } from "#operations/admin-types";
+import type { CountedInterval, RunningState, SampledInterval } from "#operations/admin-types";
 import type { ChartPoint } from "../components/chart.ts";
 
-/** The values of one response of the service, without requests. */
-export type RunningSample = {
-  readonly at: number;
-  readonly connections: number;
-  readonly active: number;
-  readonly waiting: number;
-  readonly memoryBytes: number;
-  /** The processor cores in use since the previous response. */
-  readonly processor: number;
-  readonly sockets: number;
-  readonly channels: number;
-  readonly subscriptions: number;
-  readonly queued: number;
-  readonly running: number;
-};
+/** The tasks of one response. */
+type TaskCounts = { readonly at: number; readonly queued: number; readonly running: number };
 
-/** The last minutes, as far as the page has seen them; the requests come from the service. */
+/** The last half hour as the service has recorded it; the tasks are those of the page's own responses. */
 export type RunningHistory = {
   readonly intervals: readonly CountedInterval[];
-  readonly samples: readonly RunningSample[];
+  readonly samples: readonly SampledInterval[];
+  readonly tasks: readonly TaskCounts[];
   readonly latest: RunningState | null;
 };
 
-export const NO_HISTORY: RunningHistory = { intervals: [], samples: [], latest: null };
-export const SPAN_MS = 5 * 60_000;
+export const NO_HISTORY: RunningHistory = { intervals: [], samples: [], tasks: [], latest: null };
+const SPAN_MS = 30 * 60_000;
+/** The shortest span of a chart. */
+const MIN_SPAN_MS = 60_000;
 
 export function addState(history: RunningHistory, state: RunningState): RunningHistory {
   const now = Date.parse(state.at);
-  const intervals = [...history.intervals, ...state.requests.intervals];
-  const samples = [...history.samples, toSample(state, history.latest)];
+  const isKept = ({ at }: { readonly at: string }) => Date.parse(at) > now - SPAN_MS;
+  const { queued = 0, running = 0 } = state.tasks ?? {};
   return {
-    intervals: intervals.filter(({ at }) => Date.parse(at) > now - SPAN_MS),
-    samples: samples.filter(({ at }) => at > now - SPAN_MS),
+    intervals: [...history.intervals, ...state.requests.intervals].filter(isKept),
+    samples: [...history.samples, ...state.samples].filter(isKept),
+    tasks: [...history.tasks, { at: now, queued, running }].filter(({ at }) => at > now - SPAN_MS),
     latest: state,
   };
 }
 
-function toSample(state: RunningState, previous: RunningState | null): RunningSample {
-  const { database, processes, realtime, graphql, tasks, pools } = state;
-  const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum + each, 0);
-  return {
-    at: Date.parse(state.at),
-    connections: sumOf(database.connections.map(({ count }) => count)),
-    active: sumOf(database.connections.filter((each) => each.state === "active").map(({ count }) => count)),
-    waiting: sumOf(pools.map(({ waiting }) => waiting)),
-    memoryBytes: sumOf(processes.map(({ memory_bytes }) => memory_bytes)),
-    processor: processorUse(state, previous),
-    sockets: realtime.sockets + graphql.sockets,
-    channels: realtime.channels,
-    subscriptions: realtime.subscriptions + graphql.subscriptions,
-    queued: tasks?.queued ?? 0,
-    running: tasks?.running ?? 0,
-  };
+/** Returns the end of the last interval, after which the service is asked for more. */
+export function lastInterval({ samples }: RunningHistory): string | null {
+  return samples.at(-1)?.at ?? null;
 }
 
-/** Adds up the use of processes in both responses. Processes that replaced others begin at zero. */
-function processorUse(state: RunningState, previous: RunningState | null): number {
-  const seconds = previous ? (Date.parse(state.at) - Date.parse(previous.at)) / 1000 : 0;
-  const before = new Map(previous?.processes.map((each) => [each.pid, each.processor_seconds]));
-  const usedBy = ({ pid, processor_seconds: used, uptime_seconds: uptime }: ProcessState) =>
-    seconds > 0 && before.has(pid) ? (used - before.get(pid)!) / seconds : used / Math.max(1, uptime);
-  return state.processes.reduce((sum, each) => sum + Math.max(0, usedBy(each)), 0);
+/** Returns the last half hour, or the time since the service began to record. */
+export function chartSpan({ samples, latest }: RunningHistory): { readonly from: number; readonly to: number } {
+  const to = Date.parse(latest?.at ?? "");
+  const first = Date.parse(samples[0]?.at ?? latest?.at ?? "");
+  return { from: Math.min(first, to - MIN_SPAN_MS), to };
 }
 
 type RequestSeries = {
@@ -74,7 +50,7 @@ type RequestSeries = {
 
 /** Returns a point for each interval; the service omits those without requests. */
 export function requestSeries({ intervals, latest }: RunningHistory): RequestSeries {
-  const step = (latest?.requests.interval_seconds ?? 5) * 1000;
+  const step = (latest?.requests.interval_seconds ?? 10) * 1000;
   const end = Math.floor(Date.parse(latest?.at ?? "") / step) * step;
   const byTime = new Map(intervals.map((interval) => [Date.parse(interval.at), interval]));
   const times = Array.from({ length: SPAN_MS / step }, (_, index) => end - (SPAN_MS / step - 1 - index) * step);

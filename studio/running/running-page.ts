@@ -12,7 +12,7 @@ import { ChannelPage } from "./channel/channel-page.ts";
 import { DatabaseSections } from "./database-sections.ts";
 import { readRunning } from "./running-api.ts";
 import { RunningCharts } from "./running-charts.ts";
-import { addState, NO_HISTORY, type RunningHistory } from "./running-history.ts";
+import { addState, lastInterval, NO_HISTORY, type RunningHistory } from "./running-history.ts";
 import { ServiceSections } from "./service-sections.ts";
 
 const POLL_MS = 2_000;
@@ -26,7 +26,7 @@ const polling = makeStore<Polling>({ history: NO_HISTORY, error: null, isPaused:
 async function poll(signal: AbortSignal): Promise<void> {
   const { history } = polling.get();
   try {
-    const state = await readRunning(history.intervals.at(-1)?.at ?? null, signal);
+    const state = await readRunning(lastInterval(history), signal);
     polling.set({ ...polling.get(), history: addState(history, state), error: null });
   } catch (error) {
     if (!isAborted(error)) polling.set({ ...polling.get(), error: error as Error });

@@ -60,7 +60,7 @@ export const frameTexts = {
     close: "Close",
     cancel: "Cancel",
     retry: "Try again",
-    chartTop: (span: string, value: string) => `last ${span}, up to ${value}`,
+    chartEmpty: "No values yet: the first comes within 10 seconds.",
     chartSummary: (name: string, last: string, highest: string) => `${name}: ${last} now, ${highest} at most.`,
     errorCode: (code: string) => `Error code ${code}`,
   },

@@ -37,14 +37,15 @@ describeInBrowser("the page of what is running", () => {
   };
   const region = (name: string) => page.getByRole("region", { name, exact: true });
 
-  test("draws the last minutes, with the figures as text", async () => {
+  test("draws the last half hour, with the figures as text", async () => {
+    await page.getByRole("img", { name: /^Memory of the service\. all processes: \d/ }).waitFor();
     const names = await page
       .getByRole("img")
       .evaluateAll((images) => images.map((image) => image.getAttribute("aria-label")));
     expect(names.map((name) => name!.split(".", 1)[0])).toEqual([
       "Requests per second",
       "Response time",
-      "Connections to Postgres",
+      "Connections of the service to Postgres",
       "Processor time of the service",
       "Memory of the service",
       "Realtime and subscriptions",
@@ -53,6 +54,39 @@ describeInBrowser("the page of what is running", () => {
     expect(names[2]).toMatch(/open: \d+ now, \d+ at most\. active: \d+ now/);
     // Its own requests are counted.
     await until(async () => (await region("Requests of the last minute").first().textContent())!.includes("admin"));
+  });
+
+  test("shows at opening what was measured before, on axes with units and times", async () => {
+    const lineOf = (opened: Page) =>
+      opened.getByRole("img", { name: /^Memory of the service\. all/ }).locator(".chart-line");
+    const countOf = async (opened: Page) => ((await lineOf(opened).getAttribute("d"))!.match(/L/g) ?? []).length;
+    await until(async () => (await countOf(page)) > 0);
+    const later = await studio.open("/studio/running");
+    await lineOf(later).waitFor();
+    expect(await countOf(later)).toBeGreaterThan(0);
+    const labelsOf = (title: RegExp) =>
+      later.getByRole("img", { name: title }).locator(".chart-tick").allTextContents();
+    const trimmed = async (title: RegExp) => (await labelsOf(title)).map((label) => label.trim());
+    expect((await trimmed(/^Memory/)).slice(0, 2)).toEqual([expect.stringMatching(/^[\d,]+ [MG]B$/), "0 B"]);
+    expect((await trimmed(/^Response time/)).slice(0, 2)).toEqual([expect.stringMatching(/^[\d.,]+ m?s$/), "0 ms"]);
+    expect((await trimmed(/^Requests/)).slice(0, 2)).toEqual([expect.stringMatching(/\/s$/), "0/s"]);
+    const [first] = (await trimmed(/^Memory/)).slice(2);
+    expect(first).toMatch(/^\d\d:\d\d(:\d\d)?$/);
+    await later.getByText("since this page was opened").waitFor();
+    await later.close();
+  });
+
+  test("says that nothing is measured yet", async () => {
+    const opened = await studio.open("/studio/nowhere");
+    await opened.route("**/admin/v1/running", async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), samples: [] } });
+    });
+    await opened.goto(`${studio.service.url}/studio/running`);
+    await opened.getByRole("img", { name: "Memory of the service. No values yet" }).waitFor();
+    expect(await opened.getByRole("img", { name: /^Memory/ }).textContent()).toContain("No values yet");
+    await opened.unrouteAll({ behavior: "ignoreErrors" });
+    await opened.close();
   });
 
   test("links errors to their explanation", async () => {

@@ -1,7 +1,7 @@
+import { type Axis, bandAxis, formatNumber, numberAxis, TICKS, timeAxis } from "../../components/axis.ts";
 import { useWidth } from "../../components/use-width.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
-import { type Axis, bandAxis, formatNumber, numberAxis, TICKS, timeAxis } from "./axis.ts";
 import type { ChartData, ResultSeries } from "./chart-data.ts";
 
 const MIN_WIDTH = 260;

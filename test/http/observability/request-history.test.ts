@@ -33,25 +33,27 @@ describe("a percentile", () => {
   });
 });
 
-describe("the requests of the last minutes", () => {
+describe("the requests of the last half hour", () => {
   beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_001_000 }));
   afterEach(() => void vi.useRealTimers());
 
   const totals = (counts: Record<number, number>, buckets: Float64Array): Map<string, RequestTotals> =>
     new Map([["table", { statuses: new Map(Object.entries(counts).map(([code, n]) => [Number(code), n])), buckets }]]);
 
-  test("are what was counted in each interval, which ends at a multiple of five seconds", () => {
+  test("are what was counted in each interval, which ends at a multiple of ten seconds", () => {
     let current = totals({ 200: 7 }, bucketsOf(1, 1, 1, 1, 1, 1, 1));
     const history = new RequestHistory(() => current);
-    vi.advanceTimersByTime(5_000);
+    vi.advanceTimersByTime(10_000);
     expect(history.intervals).toEqual([]);
     current = totals({ 200: 8, 404: 1 }, bucketsOf(1, 1, 1, 1, 1, 1, 1, 1, 20));
-    vi.advanceTimersByTime(5_000);
+    vi.advanceTimersByTime(10_000);
     expect(history.intervals).toMatchObject([
-      { at: 1_700_000_010_000, interfaces: { table: { statuses: { 200: 1, 404: 1 } } } },
+      { at: 1_700_000_020_000, interfaces: { table: { statuses: { 200: 1, 404: 1 } } } },
     ]);
     expect(history.intervals[0]!.interfaces.table!.buckets.reduce((sum, count) => sum + count, 0)).toBe(2);
-    vi.advanceTimersByTime(5 * 60_000);
+    vi.advanceTimersByTime(29 * 60_000);
+    expect(history.intervals).toHaveLength(1);
+    vi.advanceTimersByTime(60_000);
     expect(history.intervals).toEqual([]);
     history.close();
   });

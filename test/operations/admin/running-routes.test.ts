@@ -92,6 +92,22 @@ describe("what the service does", () => {
     expect(body.requests.intervals.length).toBeLessThan((await intervals()).length);
   });
 
+  test("is measured at the end of each interval, also while nobody asks", async () => {
+    const samples = async (query = ""): Promise<Json[]> =>
+      (await send("GET", `/admin/v1/running${query}`)).body.samples;
+    await until(async () => {
+      expect((await fetch(`${service.url}/users`)).status).toBe(200);
+      const all = await samples();
+      return all.length > 1 && all.some(({ connections }) => connections > 0);
+    });
+    const [first, second] = await samples();
+    expect(Date.parse(second!.at) - Date.parse(first!.at)).toBe(10_000);
+    expect(first!.memory_bytes).toBeGreaterThan(1e7);
+    expect(first!.processor_cores).toBeGreaterThanOrEqual(0);
+    expect(first).toMatchObject({ waiting: 0, sockets: 0, channels: 0, subscriptions: 0 });
+    expect((await samples(`?since=${first!.at}`))[0]!.at).toBe(second!.at);
+  });
+
   test("has processes, pools, sockets and errors by code", async () => {
     expect((await fetch(`${service.url}/users/999999999`)).status).toBe(404);
     const answer = await running();
@@ -358,6 +374,11 @@ describe("several processes", () => {
       const pathsFound = async () => (await ask("/admin/v1/requests?search=/users&status=4")).requests.length;
       for (let worker = 0; worker < 2; worker++) await until(async () => (await pathsFound()) === 8);
       expect(new Set(processes.map(({ pid }: Json) => pid)).size).toBe(2);
+      const largest = Math.max(...processes.map(({ memory_bytes: memory }: Json) => memory));
+      const lastSample = async () => (await ask("/admin/v1/running")).samples.at(-1);
+      for (let worker = 0; worker < 2; worker++) {
+        await until(async () => ((await lastSample())?.memory_bytes ?? 0) > 1.2 * largest);
+      }
 
       const addresses = Array.from({ length: 6 }, (_, index) => `invited-${index}@example.org`);
       for (const email of addresses) expect((await ask("/auth/v1/invite", { email })).email).toBe(email);

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { RunningState } from "#operations/admin-types";
-import { addState, NO_HISTORY, requestSeries, summarizeInterfaces } from "../../../studio/running/running-history.ts";
+import {
+  addState,
+  chartSpan,
+  lastInterval,
+  NO_HISTORY,
+  requestSeries,
+  summarizeInterfaces,
+} from "../../../studio/running/running-history.ts";
 
 const START = Date.parse("2026-11-22T12:00:00.000Z");
 const at = (seconds: number) => new Date(START + seconds * 1000).toISOString();
@@ -10,6 +17,7 @@ function stateAt(seconds: number, parts: Partial<RunningState> = {}): RunningSta
     at: at(seconds),
     processes: [],
     requests: { interval_seconds: 5, intervals: [] },
+    samples: [],
     errors: {},
     pools: [],
     replicas: [],
@@ -24,12 +32,16 @@ function stateAt(seconds: number, parts: Partial<RunningState> = {}): RunningSta
   };
 }
 
-const process = (pid: number, processor_seconds: number, uptime_seconds = 100) => ({
-  pid,
-  processor_seconds,
-  uptime_seconds,
-  memory_bytes: 1,
-  heap_bytes: 1,
+const sample = (seconds: number, memory_bytes = 1) => ({
+  at: at(seconds),
+  memory_bytes,
+  processor_cores: 0,
+  connections: 0,
+  in_flight: 0,
+  waiting: 0,
+  sockets: 0,
+  channels: 0,
+  subscriptions: 0,
 });
 const interval = (seconds: number, statuses: Record<string, number>) => ({
   at: at(seconds),
@@ -40,20 +52,45 @@ const interval = (seconds: number, statuses: Record<string, number>) => ({
 });
 
 describe("the history of the page of what is running", () => {
-  test("has processor time from one answer to the next, and ignores processes that were replaced", () => {
-    const first = addState(NO_HISTORY, stateAt(0, { processes: [process(1, 10), process(2, 20)] }));
-    expect(first.samples[0]!.processor).toBeCloseTo(0.3);
-    const second = addState(first, stateAt(2, { processes: [process(1, 11), process(3, 0.5, 1)] }));
-    expect(second.samples[1]!.processor).toBeCloseTo(0.5 + 0.5);
+  test("has what the service recorded before the page was opened, and asks for what follows", () => {
+    expect(lastInterval(NO_HISTORY)).toBe(null);
+    const first = addState(NO_HISTORY, stateAt(62, { samples: [sample(50, 5), sample(60, 6)] }));
+    const second = addState(first, stateAt(72, { samples: [sample(70, 7)] }));
+    expect(second.samples.map(({ memory_bytes }) => memory_bytes)).toEqual([5, 6, 7]);
+    expect(lastInterval(second)).toBe(at(70));
   });
 
-  test("keeps five minutes", () => {
-    const old = addState(
-      NO_HISTORY,
-      stateAt(0, { requests: { interval_seconds: 5, intervals: [interval(0, { 200: 1 })] } }),
-    );
-    const history = addState(old, stateAt(301));
-    expect([history.samples.length, history.intervals.length]).toEqual([1, 0]);
+  test("spans the time that the service has recorded: a minute at least, half an hour at most", () => {
+    const spanAt = (seconds: number, samples: RunningState["samples"]) => {
+      const { from, to } = chartSpan(addState(NO_HISTORY, stateAt(seconds, { samples })));
+      return [from - START, to - START].map((each) => each / 1000);
+    };
+    expect(spanAt(100, [])).toEqual([40, 100]);
+    expect(spanAt(1_000, [sample(200), sample(990)])).toEqual([200, 1_000]);
+    expect(spanAt(4_000, [sample(2_300), sample(3_990)])).toEqual([2_300, 4_000]);
+    const older = addState(NO_HISTORY, stateAt(100, { samples: [sample(50), sample(100)] }));
+    const { from } = chartSpan(addState(older, stateAt(1_895, { samples: [sample(1_890)] })));
+    expect((from - START) / 1000).toBe(100);
+  });
+
+  test("counts tasks from the first answer on", () => {
+    const tasks = { queued: 3, running: 1, failed: 0, tasks: [] };
+    const history = addState(addState(NO_HISTORY, stateAt(0, { tasks })), stateAt(2));
+    expect(history.tasks.map(({ queued, running }) => [queued, running])).toEqual([
+      [3, 1],
+      [0, 0],
+    ]);
+  });
+
+  test("keeps half an hour", () => {
+    const requests = { interval_seconds: 5, intervals: [interval(0, { 200: 1 })] };
+    const old = addState(NO_HISTORY, stateAt(0, { requests, samples: [sample(0)] }));
+    const sizesAt = (seconds: number) => {
+      const { intervals, samples, tasks } = addState(old, stateAt(seconds));
+      return [intervals.length, samples.length, tasks.length];
+    };
+    expect(sizesAt(1_799)).toEqual([1, 1, 2]);
+    expect(sizesAt(1_801)).toEqual([0, 0, 1]);
   });
 
   test("has a rate for each interval, zero where there were no requests", () => {
@@ -61,7 +98,7 @@ describe("the history of the page of what is running", () => {
     const { rate, failures } = requestSeries(
       addState(NO_HISTORY, stateAt(17, { requests: { interval_seconds: 5, intervals } })),
     );
-    expect(rate).toHaveLength(60);
+    expect(rate).toHaveLength(360);
     expect(rate.slice(-4).map(({ value }) => value)).toEqual([0, 2, 0, 1]);
     expect(failures.slice(-4).map(({ value }) => value)).toEqual([0, 0.4, 0, 0]);
   });

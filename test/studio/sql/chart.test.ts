@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bandAxis, numberAxis, timeAxis } from "../../../studio/sql/chart/axis.ts";
+import { bandAxis, numberAxis, timeAxis } from "../../../studio/components/axis.ts";
 import { readChartData, suggestChart } from "../../../studio/sql/chart/chart-data.ts";
 
 const column = (name: string, category: string) => ({ name, type: "", category });

@@ -1,4 +1,4 @@
-import { linearScale, roundUp } from "../../components/scales.ts";
+import { linearScale, roundUp } from "./scales.ts";
 
 /** The positions of values along an axis of a chart. */
 export type Axis = {
