@@ -3,6 +3,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "../html.ts";
 import { navigate } from "../router.ts";
 import { texts } from "../texts.ts";
+import { ClusterButton, ClusterFrame } from "./cluster-shapes.ts";
+import type { Cluster } from "./clusters.ts";
 import {
   type Bounds,
   boundsOf,
@@ -22,6 +24,9 @@ export type PlaceOf = (id: string) => Point;
 
 type DiagramViewProps = {
   readonly model: DiagramModel;
+  readonly clusters: readonly Cluster[];
+  /** The tables that a search has found. */
+  readonly found: readonly string[];
   readonly placeOf: PlaceOf;
   readonly onMove: (id: string, distance: Point) => void;
   readonly panZoom: Ref<PanZoom> & { current: PanZoom | null };
@@ -31,6 +36,8 @@ type DiagramViewProps = {
 const MAX_BOXES = 150;
 /** The minimum scale at which names of columns are legible. */
 const DETAILED_SCALE = 0.4;
+/** The minimum scale at which names of tables are legible: below it, a large diagram shows its clusters. */
+const LEGIBLE_SCALE = 0.5;
 const PAN_STEP = 80;
 const PANS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowLeft: [PAN_STEP, 0],
@@ -39,30 +46,38 @@ const PANS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowDown: [0, -PAN_STEP],
 };
 
-type ShownPart = { readonly part: Bounds; readonly isDetailed: boolean };
+type ShownPart = { readonly part: Bounds; readonly isDetailed: boolean; readonly isLegible: boolean };
 const EVERYTHING = { part: { x: -1e9, y: -1e9, width: 2e9, height: 2e9 } };
 
 /** The diagram, which users can move and scale; pointing at a table shows its relations. */
-export function DiagramView({ model, placeOf, onMove, panZoom }: DiagramViewProps) {
-  const { svg, group, shown } = usePanZoom({ model, placeOf, onMove, panZoom });
+export function DiagramView(props: DiagramViewProps) {
+  const { model, clusters, found, placeOf, onMove, panZoom } = props;
+  const { svg, group, shown } = usePanZoom(props);
   const [pointed, setPointed] = useState<string | null>(null);
   const [pointedLink, setPointedLink] = useState<DiagramLink | null>(null);
-  const lit = useMemo(() => litParts(model, pointed, pointedLink), [model, pointed, pointedLink]);
+  const lit = useMemo(() => litParts(model, pointed, pointedLink, found), [model, pointed, pointedLink, found]);
   const focus = (id: string | null) => {
     setPointed(id);
     const box = model.boxes.find((each) => each.id === id);
     if (box) panZoom.current!.reveal({ ...placeOf(box.id), width: box.width, height: box.height });
   };
+  const zoomToLit = () => {
+    const boxes = model.boxes.filter(({ id }) => lit?.boxes.has(id));
+    if (boxes.length > 0) panZoom.current!.fit(boundsOf(boxes, placeOf));
+  };
+  const open = (bounds: Bounds) => {
+    panZoom.current!.fit(bounds, LEGIBLE_SCALE);
+    // The button of the cluster disappears.
+    svg.current!.focus();
+  };
   const press = (event: KeyboardEvent) => {
-    const isHandled = moveByKey(event, panZoom.current!, () => boundsOf(model.boxes, placeOf));
+    const isHandled = moveByKey(event, panZoom.current!, () => boundsOf(model.boxes, placeOf), zoomToLit);
     if (isHandled) event.preventDefault();
   };
-  const isAll = model.boxes.length <= MAX_BOXES;
-  const boxes = isAll ? model.boxes : model.boxes.filter((box) => touches(box, placeOf(box.id), shown.part));
-  const visible = new Set(boxes.map(({ id }) => id));
-  const links = isAll ? model.links : model.links.filter(({ from, to }) => visible.has(from) || visible.has(to));
+  const { boxes, links, isAll } = visibleParts(model, placeOf, shown.part);
   const placed = placeLinks(links, model, placeOf);
-  const isSimple = !isAll && !shown.isDetailed;
+  const isOverview = clusters.length > 0 && !shown.isLegible;
+  const isSimple = isOverview || (!isAll && !shown.isDetailed);
   const single = isSimple ? placed.filter(({ link }) => lit?.links.has(link.id)) : placed;
   return html`
     <svg
@@ -75,12 +90,54 @@ export function DiagramView({ model, placeOf, onMove, panZoom }: DiagramViewProp
       onKeyDown=${press}
     >
       <g ref=${group}>
+        ${!isOverview && placeClusters(clusters, model, placeOf).map(({ bounds }, index) => html`<${ClusterFrame} key=${`cluster ${index}`} bounds=${bounds} />`)}
         ${isSimple && html`<path class="diagram-line" d=${placed.map(({ line }) => line).join("")} />`}
         ${single.map((each) => html`<${LinkShape} key=${each.link.id} ...${each} isLit=${lit?.links.has(each.link.id) ?? false} onPoint=${setPointedLink} />`)}
-        ${boxes.map((box) => html`<${BoxShape} key=${box.id} box=${box} at=${placeOf(box.id)} isLit=${lit?.boxes.has(box.id) ?? false} isDetailed=${shown.isDetailed} onPoint=${setPointed} onFocus=${focus} onOpen=${openTable} onMove=${onMove} />`)}
+        ${isOverview && html`<${Overview} boxes=${boxes} found=${found} placeOf=${placeOf} />`}
+        ${isOverview && placeClusters(clusters, model, placeOf).map((each) => html`<${ClusterButton} key=${each.title} ...${each} onOpen=${() => open(each.bounds)} />`)}
+        ${!isOverview && boxes.map((box) => html`<${BoxShape} key=${box.id} box=${box} at=${placeOf(box.id)} isLit=${lit?.boxes.has(box.id) ?? false} isDetailed=${shown.isDetailed} onPoint=${setPointed} onFocus=${focus} onOpen=${openTable} onMove=${onMove} />`)}
       </g>
     </svg>
   `;
+}
+
+/** Returns all parts of a small diagram, and those of a large one that are visible. */
+function visibleParts(model: DiagramModel, placeOf: PlaceOf, part: Bounds): DiagramModel & { readonly isAll: boolean } {
+  if (model.boxes.length <= MAX_BOXES) return { ...model, isAll: true };
+  const boxes = model.boxes.filter((box) => touches(box, placeOf(box.id), part));
+  const visible = new Set(boxes.map(({ id }) => id));
+  const links = model.links.filter(({ from, to }) => visible.has(from) || visible.has(to));
+  return { boxes, links, isAll: false };
+}
+
+type OverviewProps = Pick<DiagramViewProps, "found" | "placeOf"> & { readonly boxes: readonly DiagramBox[] };
+
+/** The outlines of tables whose names would be too small to read. */
+function Overview({ boxes, found, placeOf }: OverviewProps) {
+  const outline = (box: DiagramBox) => {
+    const { x, y } = placeOf(box.id);
+    return `M${x} ${y}h${box.width}v${box.height}h${-box.width}z`;
+  };
+  return html`
+    <path class="diagram-outlines" d=${boxes.map(outline).join("")} />
+    <path class="diagram-outlines found" d=${boxes
+      .filter(({ id }) => found.includes(id))
+      .map(outline)
+      .join("")} />
+  `;
+}
+
+/** Returns the names, sizes and places of clusters. */
+function placeClusters(clusters: readonly Cluster[], { boxes }: DiagramModel, placeOf: PlaceOf) {
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  return clusters.map(({ center, ids }) => ({
+    title: center === null ? texts.schema.unrelated : byId.get(center)!.title,
+    count: ids.length,
+    bounds: boundsOf(
+      ids.map((id) => byId.get(id)!),
+      placeOf,
+    ),
+  }));
 }
 
 /** Returns the elements to move, and the part of the diagram to render. */
@@ -89,7 +146,10 @@ function usePanZoom({ model, placeOf, onMove, panZoom }: DiagramViewProps) {
   const group = useRef<SVGGElement>(null);
   const dragged = useRef(onMove);
   dragged.current = onMove;
-  const [shown, setShown] = useState<ShownPart>(() => ({ ...EVERYTHING, isDetailed: model.boxes.length <= MAX_BOXES }));
+  const [shown, setShown] = useState<ShownPart>(() => {
+    const isDetailed = model.boxes.length <= MAX_BOXES;
+    return { ...EVERYTHING, isDetailed, isLegible: isDetailed };
+  });
   useEffect(() => {
     const moved = new PanZoom(svg.current!, {
       group: group.current!,
@@ -105,7 +165,7 @@ function usePanZoom({ model, placeOf, onMove, panZoom }: DiagramViewProps) {
   return { svg, group, shown };
 }
 
-function moveByKey(event: KeyboardEvent, panZoom: PanZoom, bounds: () => Bounds): boolean {
+function moveByKey(event: KeyboardEvent, panZoom: PanZoom, bounds: () => Bounds, zoomToLit: () => void): boolean {
   const { key, ctrlKey, metaKey, altKey } = event;
   const pan = PANS[key];
   if (ctrlKey || metaKey || altKey) return false;
@@ -113,6 +173,7 @@ function moveByKey(event: KeyboardEvent, panZoom: PanZoom, bounds: () => Bounds)
   else if (key === "+" || key === "=") panZoom.zoom(1.25);
   else if (key === "-") panZoom.zoom(0.8);
   else if (key === "0") panZoom.fit(bounds());
+  else if (key === "z") zoomToLit();
   else return false;
   return true;
 }
@@ -147,8 +208,16 @@ function openTable({ table }: DiagramBox): void {
   navigate(pathToTable(table));
 }
 
-/** Returns the table or foreign key under the pointer, with all its relations. */
-function litParts({ links }: DiagramModel, pointed: string | null, pointedLink: DiagramLink | null) {
+/** Returns the table or foreign key under the pointer, or the only table that was found, with all relations; or all that were found. */
+function litParts(
+  { links }: DiagramModel,
+  pointedAt: string | null,
+  pointedLink: DiagramLink | null,
+  found: readonly string[],
+) {
+  if (pointedAt === null && pointedLink === null && found.length > 1)
+    return { links: new Set<string>(), boxes: new Set(found) };
+  const pointed = pointedAt ?? (pointedLink === null ? found[0] : null) ?? null;
   if (pointed === null && pointedLink === null) return null;
   const lit = pointedLink ? [pointedLink] : links.filter(({ from, to }) => from === pointed || to === pointed);
   return {
@@ -161,6 +230,7 @@ function litParts({ links }: DiagramModel, pointed: string | null, pointedLink: 
 function nextPart(before: ShownPart, panZoom: PanZoom): ShownPart {
   const { x, y, width, height } = panZoom.visible();
   const isDetailed = panZoom.scale >= DETAILED_SCALE;
+  const isLegible = panZoom.scale >= LEGIBLE_SCALE;
   const { part } = before;
   const isWithin =
     x >= part.x &&
@@ -168,8 +238,8 @@ function nextPart(before: ShownPart, panZoom: PanZoom): ShownPart {
     x + width <= part.x + part.width &&
     y + height <= part.y + part.height &&
     part.width <= 6 * width;
-  if (isWithin && isDetailed === before.isDetailed) return before;
-  return { part: { x: x - width / 2, y: y - height / 2, width: 2 * width, height: 2 * height }, isDetailed };
+  if (isWithin && isDetailed === before.isDetailed && isLegible === before.isLegible) return before;
+  return { part: { x: x - width / 2, y: y - height / 2, width: 2 * width, height: 2 * height }, isDetailed, isLegible };
 }
 
 function touches({ width, height }: DiagramBox, { x, y }: Point, part: Bounds): boolean {

@@ -10,29 +10,33 @@ import { html } from "../html.ts";
 import { useSearchParameter } from "../router.ts";
 import { isJsonObject, readStoredJson, writeStoredJson } from "../stored-json.ts";
 import { texts } from "../texts.ts";
+import { findClusters, MANY_TABLES } from "./clusters.ts";
 import {
   boundsOf,
   COLUMN_CHOICES,
   type ColumnChoice,
   chooseTables,
+  type DiagramBox,
   type DiagramModel,
   toDiagram,
 } from "./diagram-model.ts";
+import { DiagramSearch } from "./diagram-search.ts";
 import { describeLink } from "./diagram-shapes.ts";
 import { DiagramView, type PlaceOf, StaticDiagram } from "./diagram-view.ts";
 import { layOut, type Point } from "./layout.ts";
 import type { PanZoom } from "./pan-zoom.ts";
 
-/** The number of tables above which their columns are hidden at first. */
-const MANY_TABLES = 60;
 const ALL_SCHEMAS = "*";
 
 /** A diagram of tables and foreign keys. The address selects the tables. */
 export function Diagram({ catalog }: { readonly catalog: DatabaseDescription }) {
   const choice = useDiagramChoice(catalog);
   const { model, candidates } = choice;
-  const layout = useMemo(() => layOut(model.boxes, model.links), [model]);
+  const { clusters, layout } = useMemo(() => arrangeModel(model), [model]);
   const [moved, setMoved] = useState(() => readPlaces(catalog.database.name));
+  const [searched, setSearched] = useState<readonly string[]>([]);
+  // Another choice of tables may lack some of those that were found.
+  const found = useMemo(() => searched.filter((id) => layout.has(id)), [searched, layout]);
   const panZoom = useRef<PanZoom | null>(null);
   const placeOf: PlaceOf = (id) => moved.get(id) ?? layout.get(id)!;
   const change = (places: ReadonlyMap<string, Point>) => {
@@ -43,6 +47,7 @@ export function Diagram({ catalog }: { readonly catalog: DatabaseDescription }) 
     const at = placeOf(id);
     change(new Map(moved).set(id, { x: at.x + x, y: at.y + y }));
   };
+  const showBoxes = (boxes: readonly DiagramBox[]) => panZoom.current!.fit(boundsOf(boxes, placeOf));
   const arrange = () => {
     const shown = new Set(model.boxes.map(({ id }) => id));
     change(new Map([...moved].filter(([id]) => !shown.has(id))));
@@ -53,10 +58,11 @@ export function Diagram({ catalog }: { readonly catalog: DatabaseDescription }) 
     <div class="schema-diagram">
       <div class="schema-controls">
         <${DiagramChoices} catalog=${catalog} choice=${choice} />
+        <${DiagramSearch} boxes=${model.boxes} onFind=${setSearched} onShow=${showBoxes} />
         <div class="page-actions">
           <${IconButton} icon="minus" label=${texts.schema.zoomOut} onClick=${() => panZoom.current!.zoom(0.8)} />
           <${IconButton} icon="plus" label=${texts.schema.zoomIn} onClick=${() => panZoom.current!.zoom(1.25)} />
-          <${Button} size="small" onClick=${() => panZoom.current!.fit(boundsOf(model.boxes, placeOf))}>${texts.schema.fit}<//>
+          <${Button} size="small" onClick=${() => showBoxes(model.boxes)}>${texts.schema.fit}<//>
           <${Button} size="small" onClick=${arrange}>${texts.schema.arrange}<//>
           <${Button} size="small" onClick=${() => window.print()}>${texts.schema.print}<//>
           <${Button} size="small" icon="download" onClick=${() => downloadDiagram(model, placeOf, catalog.database.name)}>
@@ -65,11 +71,19 @@ export function Diagram({ catalog }: { readonly catalog: DatabaseDescription }) 
         </div>
       </div>
       ${candidates.length === 0 && html`<${Empty}>${texts.schema.noTables}<//>`}
-      ${candidates.length > 0 && html`<${DiagramView} model=${model} placeOf=${placeOf} onMove=${move} panZoom=${panZoom} />`}
+      ${candidates.length > 0 && html`<${DiagramView} model=${model} clusters=${clusters} found=${found} placeOf=${placeOf} onMove=${move} panZoom=${panZoom} />`}
       <p id="diagram-keys" class="schema-hint quiet">${texts.schema.diagramKeys}</p>
       <${RelationList} model=${model} />
     </div>
   `;
+}
+
+/** Places the tables, those of a cluster together. */
+function arrangeModel({ boxes, links }: DiagramModel) {
+  const clusters = findClusters(boxes, links);
+  if (clusters.length === 0) return { clusters, layout: layOut(boxes, links) };
+  const groups = clusters.flatMap(({ center, ids }) => (center === null ? ids.map((id) => [id]) : [ids]));
+  return { clusters, layout: layOut(boxes, links, groups) };
 }
 
 type DiagramState = {

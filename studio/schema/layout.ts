@@ -15,7 +15,7 @@ const SWEEPS = 6;
 /** The ratio of width to height of the whole diagram. */
 const ASPECT = 1.6;
 
-type Graph = {
+export type Graph = {
   readonly boxes: ReadonlyMap<string, LayoutBox>;
   /** The other tables that a table refers to; `sources` are those that refer to it. */
   readonly targets: ReadonlyMap<string, readonly string[]>;
@@ -26,12 +26,19 @@ type PlacedGroup = { readonly places: Map<string, Point>; readonly width: number
 
 /**
  * Places boxes in layers: a table is right of those that it refers to. Tables without relations come last. No two
- * boxes overlap, and the same input has the same result.
+ * boxes overlap, and the same input has the same result. Edges between groups do not count; by default, the groups are
+ * the tables that are connected.
  */
-export function layOut(boxes: readonly LayoutBox[], edges: readonly LayoutEdge[]): Layout {
-  const sorted = [...boxes].sort((one, other) => compare(one.id, other.id));
-  const graph = toGraph(sorted, edges);
-  const groups = findComponents(graph);
+export function layOut(
+  boxes: readonly LayoutBox[],
+  edges: readonly LayoutEdge[],
+  groups: readonly (readonly string[])[] = findComponents(toGraph(boxes, edges)),
+): Layout {
+  const groupOf = new Map(groups.flatMap((ids, group) => ids.map((id) => [id, group] as const)));
+  const graph = toGraph(
+    boxes,
+    edges.filter(({ from, to }) => groupOf.get(from) === groupOf.get(to)),
+  );
   const related = groups.filter((ids) => ids.length > 1).sort((one, other) => other.length - one.length);
   const single = groups.filter((ids) => ids.length === 1).flat();
   const placed = related.map((ids) => placeColumns(toColumns(orderLayers(toLayers(ids, graph), graph), graph), graph));
@@ -39,10 +46,10 @@ export function layOut(boxes: readonly LayoutBox[], edges: readonly LayoutEdge[]
   return packGroups(placed);
 }
 
-function toGraph(boxes: readonly LayoutBox[], edges: readonly LayoutEdge[]): Graph {
-  const byId = new Map(boxes.map((box) => [box.id, box]));
-  const targets = new Map<string, string[]>(boxes.map(({ id }) => [id, []]));
-  const sources = new Map<string, string[]>(boxes.map(({ id }) => [id, []]));
+export function toGraph(boxes: readonly LayoutBox[], edges: readonly LayoutEdge[]): Graph {
+  const byId = new Map([...boxes].sort((one, other) => compare(one.id, other.id)).map((box) => [box.id, box]));
+  const targets = new Map<string, string[]>([...byId.keys()].map((id) => [id, []]));
+  const sources = new Map<string, string[]>([...byId.keys()].map((id) => [id, []]));
   for (const { from, to } of edges) {
     if (from === to || !byId.has(from) || !byId.has(to) || targets.get(from)!.includes(to)) continue;
     targets.get(from)!.push(to);
@@ -52,7 +59,7 @@ function toGraph(boxes: readonly LayoutBox[], edges: readonly LayoutEdge[]): Gra
   return { boxes: byId, targets, sources };
 }
 
-function findComponents({ boxes, targets, sources }: Graph): string[][] {
+export function findComponents({ boxes, targets, sources }: Graph): string[][] {
   const seen = new Set<string>();
   const components: string[][] = [];
   for (const start of boxes.keys()) {
@@ -72,7 +79,7 @@ function findComponents({ boxes, targets, sources }: Graph): string[][] {
 }
 
 /** The layer of a table is one more than the highest of its targets; one reference of a circle is ignored. */
-function toLayers(ids: readonly string[], { targets }: Graph): string[][] {
+export function toLayers(ids: readonly string[], { targets }: Graph): string[][] {
   const layerOf = new Map<string, number>();
   const open = new Set<string>();
   for (const start of ids) visit(start);

@@ -71,11 +71,11 @@ export class PanZoom {
     this.#show({ x: at.x - (at.x - x) * ratio, y: at.y - (at.y - y) * ratio }, scale);
   }
 
-  /** Shows the whole diagram, not enlarged. */
-  fit(bounds: Bounds): void {
+  /** Shows the whole diagram or a part of it, not enlarged, and not smaller than the given scale. */
+  fit(bounds: Bounds, least = MIN_SCALE): void {
     const { clientWidth, clientHeight } = this.#svg;
     const [width, height] = [bounds.width + 2 * MARGIN, bounds.height + 2 * MARGIN];
-    const scale = Math.max(MIN_SCALE, Math.min(1, clientWidth / width, clientHeight / height));
+    const scale = Math.max(least, Math.min(1, clientWidth / width, clientHeight / height));
     const offset = (size: number, start: number, length: number) => (size - length * scale) / 2 - start * scale;
     this.#show(
       { x: offset(clientWidth, bounds.x, bounds.width), y: offset(clientHeight, bounds.y, bounds.height) },
@@ -97,6 +97,8 @@ export class PanZoom {
     this.#offset = offset;
     this.#scale = scale;
     this.#options.group.setAttribute("transform", `translate(${offset.x} ${offset.y}) scale(${scale})`);
+    // Names of clusters keep their size on the screen.
+    this.#options.group.style.setProperty("--zoom", String(scale));
     this.#options.onChange();
   }
 

@@ -121,7 +121,15 @@ export const schemaTexts = {
     downloadSvg: "Download SVG",
     noTables: "This schema has no tables.",
     diagramKeys:
-      "Drag to move, scroll or pinch to zoom. Keys: arrows, + and −, 0 to fit; Tab to a table, Alt with arrows moves it, Enter opens it.",
+      "Drag to move, scroll or pinch to zoom. Keys: arrows, + and −, 0 to fit; Tab to a table, Alt with arrows moves it, Z zooms to it and its relations, Enter opens it.",
+    tableCount: (count: number) => (count === 1 ? "1 table" : `${count} tables`),
+    unrelated: "Without relations",
+    findTable: "Find a table",
+    zoomToFound: "Zoom to found",
+    foundTables: (current: number | null, count: number) => {
+      if (count === 0) return "No table.";
+      return current === null ? `${count} found` : `${current + 1} of ${count}`;
+    },
     diagramLabel: (tables: number, keys: number) => `Diagram of ${tables} tables and ${keys} foreign keys`,
     boxLabel: (table: string, columns: number) => `${table}, ${columns} columns`,
     reference: (table: string, columns: string, target: string, targets: string, onDelete: string) =>
