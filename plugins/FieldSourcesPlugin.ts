@@ -2,7 +2,7 @@ import type { PgCodecAttribute } from "@dataplan/pg";
 import type {} from "graphile-build-pg";
 import { functionOfField } from "./FunctionPrecedencePlugin.ts";
 import { type FieldSource, functionArgumentsOf, sourceOf, toPagePart, withSource } from "./field-sources.ts";
-import { NODE_ID, nodeSource } from "./NodePlugins.ts";
+import { nodeIdSource, nodeSource } from "./NodePlugins.ts";
 import type { OrderValueReader } from "./OrderByPlugin.ts";
 import { requestedOrder, rowOrderOf } from "./PaginationPlugin.ts";
 import {
@@ -35,7 +35,7 @@ export const FieldSourcesPlugin: GraphileConfig.Plugin = {
         throw new Error(`"@interface mode:union" is not supported: ${type.name} can be mode:relational`);
       },
       GraphQLObjectType_fields_field(field, build, { scope, Self }) {
-        const source = sourceOf(field) ?? sourceOfScope(build, scope);
+        const source = sourceOf(field) ?? nodeIdSource(build, scope, Self.name) ?? sourceOfScope(build, scope);
         if (source) return withSource(field, source);
         if (!needsSource(scope)) return field;
         throw new Error(`The field ${Self.name}.${scope.fieldName}, which "@behavior" has added, is not supported`);
@@ -44,10 +44,10 @@ export const FieldSourcesPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** True for the fields of queries, mutations and rows, except global ids, which have their source later. */
-function needsSource({ fieldName, isRootQuery, isRootMutation, isPgConnectionRelated, pgCodec }: FieldScope): boolean {
+/** True for the fields of queries, mutations and rows. */
+function needsSource({ isRootQuery, isRootMutation, isPgConnectionRelated, pgCodec }: FieldScope): boolean {
   const isOfRow = Boolean(pgCodec?.attributes) && !isPgConnectionRelated;
-  return fieldName !== NODE_ID && Boolean(isRootQuery || isRootMutation || isOfRow);
+  return Boolean(isRootQuery || isRootMutation || isOfRow);
 }
 
 function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSource | null {

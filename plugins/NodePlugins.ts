@@ -1,10 +1,11 @@
-import { type GraphQLFieldConfigMap, isInterfaceType } from "grafast/graphql";
+import { isInterfaceType } from "grafast/graphql";
 import { AddNodeInterfaceToSuitableTypesPlugin, NodeIdCodecBase64JSONPlugin, NodePlugin } from "graphile-build";
 import { PgTableNodePlugin } from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
-import { type FieldSource, type NodeTable, withSource } from "./field-sources.ts";
-import { isTable, type SchemaResource } from "./table.ts";
-import { maySelectKey, withVisibility } from "./VisibilityPlugin.ts";
+import type { FieldSource, NodeTable } from "./field-sources.ts";
+import { rowTypesOf } from "./row-types.ts";
+import { type FieldScope, isTable, type PgTable } from "./table.ts";
+import { mayUse, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -17,7 +18,7 @@ declare global {
 
 const NODE_TYPE = "Node";
 const NODE_FIELD = "node";
-export const NODE_ID = "nodeId";
+const NODE_ID = "nodeId";
 
 /** Core's plugins for `Node`, `node(nodeId)` and global ids. Its accessors by global id would have the names of our fields. */
 export const CORE_NODE_PLUGINS: readonly GraphileConfig.Plugin[] = [
@@ -63,21 +64,11 @@ export const NodeIdsPlugin: GraphileConfig.Plugin = {
     hooks: {
       GraphQLInterfaceType: (config) =>
         config.name === NODE_TYPE ? { ...config, extensions: { ...config.extensions, ...LOSABLE } } : config,
-      GraphQLObjectType_fields: {
-        after: ["AddNodeInterfaceToSuitableTypesPlugin"],
-        callback(fields, build, { Self, scope }) {
-          const field = fields[NODE_ID];
-          if (!field || !build.getNodeIdHandler!(Self.name) || !scope.pgCodec) return fields;
-          const table = build.pgTableResource(scope.pgCodec as never) as SchemaResource | null;
-          if (!table || !isTable(table)) return fields;
-          const node = nodeTablesOf(build).get(Self.name);
-          const sourced = node ? withSource(field, { kind: "node id", ...node }) : field;
-          const changed: GraphQLFieldConfigMap<unknown, unknown> = {
-            ...fields,
-            [NODE_ID]: withVisibility(sourced, maySelectKey(table)),
-          };
-          return changed as typeof fields;
-        },
+      GraphQLObjectType_fields_field(field, build, { scope, Self }) {
+        const node = nodeOfIdField(build, scope, Self.name);
+        if (!node) return field;
+        const { table, key, rowType } = node;
+        return withVisibility(field, mayUse("select", table, [...key, ...(rowType ? [rowType.column] : [])]));
       },
     },
   },
@@ -85,14 +76,32 @@ export const NodeIdsPlugin: GraphileConfig.Plugin = {
 
 /** The tables whose rows have a global id, by the names of their types. */
 const nodeTablesOf = memoizePerObject((build: GraphileBuild.Build): ReadonlyMap<string, NodeTable> => {
-  const tables = Object.values(build.pgResources).filter(isTable);
-  const nodes = tables.flatMap((table): [string, NodeTable][] => {
-    const typeName = build.inflection.tableType(table.codec);
-    const key = table.uniques.find(({ isPrimary }) => isPrimary)?.attributes;
-    return key && build.getNodeIdHandler!(typeName) ? [[typeName, { table, typeName, key }]] : [];
-  });
-  return new Map(nodes);
+  const nodes = Object.values(build.pgResources)
+    .filter(isTable)
+    .flatMap((table) => nodesOfTable(build, table))
+    .filter(({ typeName }) => build.getNodeIdHandler?.(typeName));
+  return new Map(nodes.map((node) => [node.typeName, node]));
 });
+
+/** Several for a table that several types share (`@interface mode:single`). */
+function nodesOfTable({ inflection }: GraphileBuild.Build, table: PgTable): NodeTable[] {
+  const key = table.uniques.find(({ isPrimary }) => isPrimary)?.attributes;
+  if (!key) return [];
+  const shared = table.codec.polymorphism?.mode === "single" ? rowTypesOf(table) : null;
+  if (!shared) return [{ table, typeName: inflection.tableType(table.codec), key, rowType: null }];
+  const { column, types } = shared;
+  return types.map(({ typeName, value }) => ({ table, typeName, key, rowType: { column, value } }));
+}
+
+function nodeOfIdField(build: GraphileBuild.Build, { fieldName }: FieldScope, typeName: string): NodeTable | null {
+  return (fieldName === NODE_ID && nodeTablesOf(build).get(typeName)) || null;
+}
+
+/** The source of the field `nodeId`; null for other fields. */
+export function nodeIdSource(build: GraphileBuild.Build, scope: FieldScope, typeName: string): FieldSource | null {
+  const node = nodeOfIdField(build, scope, typeName);
+  return node && { kind: "node id", ...node };
+}
 
 /** The source of the field `node`. */
 export function nodeSource(build: GraphileBuild.Build): FieldSource {

@@ -111,7 +111,13 @@ export type FieldSource =
   | { readonly kind: "page"; readonly part: PagePart };
 
 /** A table whose rows have a global id. */
-export type NodeTable = { readonly table: PgTable; readonly typeName: string; readonly key: readonly string[] };
+export type NodeTable = {
+  readonly table: PgTable;
+  readonly typeName: string;
+  readonly key: readonly string[];
+  /** The column that has the type of a row, and its value in rows of this type. Null: all rows of the table are of the type. */
+  readonly rowType: { readonly column: string; readonly value: string } | null;
+};
 
 /** The events that a subscription follows: those with the value of its argument, if it has one. */
 export type EventTopics = {

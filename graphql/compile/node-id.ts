@@ -1,7 +1,8 @@
 import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import type { NodeTable } from "#plugins";
+import { equals, type NodeTable } from "#plugins";
 import { concatenate } from "./collection-sql.ts";
+import { type CoercedVariables, leafSql } from "./operation-values.ts";
 import { castToText, quoted, textLiteral, withoutLineBreaks } from "./spell-value.ts";
 
 /** The global id of a row, as a JSON string: Base64 of a list of the type and the key. */
@@ -14,6 +15,22 @@ export function nodeIdSql({ table, typeName, key }: NodeTable, row: SQL): SQL {
   });
   const json = concatenate([textLiteral(`["${typeName}"`), ...values, textLiteral("]")]);
   return quoted(withoutLineBreaks(sql`pg_catalog.encode(pg_catalog.convert_to(${json}, 'UTF8'), 'base64')`));
+}
+
+/** The conditions that a row has the type of the id, and its key. */
+export function isNode(
+  { table, key, rowType }: NodeTable,
+  row: SQL,
+  readKey: (variables: CoercedVariables) => readonly unknown[],
+): SQL[] {
+  const conditions = key.map((column, index) => {
+    const { codec } = table.codec.attributes[column]!;
+    const value = leafSql((variables) => readKey(variables)[index], codec);
+    return equals(codec, sql`${row}.${sql.identifier(column)}`, value);
+  });
+  if (!rowType) return conditions;
+  const type = sql`${row}.${sql.identifier(rowType.column)}::pg_catalog.text`;
+  return [...conditions, sql`${type} operator(pg_catalog.=) ${textLiteral(rowType.value)}`];
 }
 
 /** The type and the values of the key; null for a text that is no global id. */

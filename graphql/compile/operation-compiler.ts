@@ -46,9 +46,9 @@ import {
   tableOf,
   wholeNumber,
 } from "./collection-sql.ts";
-import { decodeNodeId, nodeIdSql } from "./node-id.ts";
+import { decodeNodeId, isNode, nodeIdSql } from "./node-id.ts";
 import { NotCompiled } from "./not-compiled.ts";
-import { argumentValue, eventKeysOf, type InputValue, leafSql, parameterOf } from "./operation-values.ts";
+import { argumentValue, eventKeysOf, type InputValue, parameterOf } from "./operation-values.ts";
 import {
   isListArgument,
   isOneOf,
@@ -252,13 +252,9 @@ export class OperationCompiler extends RowCompiler {
     const type = node && schema.getType(node.typeName);
     const isShown = isObjectType(type) && schema.isSubType(getNamedType(field.type) as GraphQLInterfaceType, type);
     if (!isShown || given!.key.length < node!.key.length || given!.key.includes(null)) return textLiteral("null");
-    const { table, key } = node!;
+    const { table } = node!;
     const row = aliasOf(table);
-    const conditions = key.map((column, index) => {
-      const { codec } = table.codec.attributes[column]!;
-      const part = leafSql((variables) => decodeNodeId(argumentValue(value, variables))!.key[index], codec);
-      return equals(codec, sql`${row}.${sql.identifier(column)}`, part);
-    });
+    const conditions = isNode(node!, row, (variables) => decodeNodeId(argumentValue(value, variables))!.key);
     const item = yield* this.object(type, selectionsOf(nodes), row);
     return this.orNull(sql`(${selectRows(rowsOf(table, row, conditions), this.ofType(type, item))})`, field.type);
   }

@@ -9,16 +9,19 @@ const TABLES = `
   create table public.halves (id int primary key, shown text);
   create table public.secrets (id int primary key, word text);
   create table public.own (id int primary key, word text);
+  create table public.works (id int primary key, kind text not null, title text, minutes int, parts int);
+  comment on table public.works is e'@interface mode:single type:kind\\n@type film name:Film attributes:minutes\\n@type series name:Series attributes:parts';
   create view public.titles as select title from public.books;
   alter table public.own enable row level security;
   create policy one on public.own using (id = 1);
   insert into public.books values (1, 'One'), (2, 'Two');
   insert into public.places values (1, '2026-01-02', 'Here');
+  insert into public.works values (1, 'film', 'A film', 90, null), (2, 'series', 'A series', null, 8);
   insert into public.nodes values (1, 5, 'a');
   insert into public.halves values (1, 'b');
   insert into public.secrets values (1, 'hidden');
   insert into public.own values (1, 'a'), (2, 'b');
-  grant select on public.books, public.places, public.nodes, public.own, public.titles to anon, authenticated;
+  grant select on public.books, public.places, public.nodes, public.own, public.titles, public.works to anon, authenticated;
   grant select (shown) on public.halves to authenticated;
   grant select on public.halves, public.secrets to anon;
   grant insert on public.books to anon`;
@@ -55,6 +58,20 @@ test("rows have a global id beside their own, which node reads", async () => {
   expect(made.data).toEqual({ createBook: { nodeId: idOf("Book", "3") } });
 });
 
+test("rows of a table that several types share have the id of their own type", async () => {
+  const { data, errors } = await graphql.ask(
+    "{ works { edges { node { __typename nodeId ... on Film { minutes } } } } }",
+  );
+  const [film, series] = [idOf("Film", "1"), idOf("Series", "2")];
+  expect([errors, data.works.edges]).toEqual([
+    undefined,
+    [{ node: { __typename: "Film", nodeId: film, minutes: 90 } }, { node: { __typename: "Series", nodeId: series } }],
+  ]);
+  expect((await read(film)).data).toEqual({ node: { __typename: "Film", nodeId: film } });
+  expect((await read(series)).data).toEqual({ node: { __typename: "Series", nodeId: series } });
+  expect((await read(idOf("Film", "2"))).data).toEqual({ node: null });
+});
+
 test("an id of no row, of a row that policies hide, or that cannot be read, is null", async () => {
   expect((await read(idOf("Own", "1"))).data).toMatchObject({ node: { word: "a" } });
   for (const id of [idOf("Book", "99"), idOf("Own", "2"), idOf("Nothing", "1"), idOf("Book"), "x", ""]) {
@@ -83,8 +100,8 @@ test("an id with a value that the key cannot have is null or a client's error", 
 
 test("a role has the types whose key it may select", async () => {
   const token = tokenFor(1);
-  expect(await typesOf()).toEqual(["Book", "Half", "NodeRecord", "Own", "Place", "Secret"]);
-  expect(await typesOf(token)).toEqual(["Book", "NodeRecord", "Own", "Place"]);
+  expect(await typesOf()).toEqual(["Book", "Film", "Half", "NodeRecord", "Own", "Place", "Secret", "Series"]);
+  expect(await typesOf(token)).toEqual(["Book", "Film", "NodeRecord", "Own", "Place", "Series"]);
   for (const id of [idOf("Secret", "1"), idOf("Half", "1")]) {
     expect((await read(id)).data.node.nodeId).toBe(id);
     const { data, errors } = await read(id, token);
