@@ -186,7 +186,8 @@ function filteredColumns(
   values: InputObject,
 ): ColumnValueComparison[] {
   return inputs.flatMap((input): ColumnValueComparison[] => {
-    const [value, filter, type] = [values[input.name], rowFilterOf(input), getNamedType(input.type)];
+    const value = Object.hasOwn(values, input.name) ? values[input.name] : null;
+    const [filter, type] = [rowFilterOf(input), getNamedType(input.type)];
     if (value == null || isRowArgument(input)) return [];
     if (filter?.column) return [{ column: filter.column, codec: filter.codec, operator: "eq", value }];
     const isInput = filter === null && isInputObjectType(type);

@@ -103,7 +103,9 @@ export function listGraphqlTableNames(
       const type = inflection.tableType(resource.codec);
       if (!pg || !schema.getType(type)) return [];
       const rowName = inflection._singularizedResourceName(resource);
-      const fields = [inflection.allRowsOf(rowName), inflection.camelCase(rowName)].filter((name) => name in queries);
+      const fields = [inflection.allRowsOf(rowName), inflection.camelCase(rowName)].filter((name) =>
+        Object.hasOwn(queries, name),
+      );
       return [{ schema: pg.schemaName, table: pg.name, type, fields }];
     });
 }

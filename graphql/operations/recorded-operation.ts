@@ -140,7 +140,7 @@ class OperationOutline {
     const declared = typeFromAST(this.#schema, definition.type as never) as GraphQLInputType | undefined;
     if (!declared) return { kind: Kind.NULL };
     if (isInputObjectType(getNamedType(type))) {
-      if (name in this.#variables) return this.#outlineJson(this.#variables[name], declared);
+      if (Object.hasOwn(this.#variables, name)) return this.#outlineJson(this.#variables[name], declared);
       if (definition.defaultValue) return this.#outline(definition.defaultValue, declared);
     }
     const text = print(definition.type);

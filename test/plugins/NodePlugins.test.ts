@@ -11,17 +11,19 @@ const TABLES = `
   create table public.own (id int primary key, word text);
   create table public.works (id int primary key, kind text not null, title text, minutes int, parts int);
   comment on table public.works is e'@interface mode:single type:kind\\n@type film name:Film attributes:minutes\\n@type series name:Series attributes:parts';
+  create table public.marks (id int primary key, "constructor" text, "toString" text);
   create view public.titles as select title from public.books;
   alter table public.own enable row level security;
   create policy one on public.own using (id = 1);
   insert into public.books values (1, 'One'), (2, 'Two');
   insert into public.places values (1, '2026-01-02', 'Here');
   insert into public.works values (1, 'film', 'A film', 90, null), (2, 'series', 'A series', null, 8);
+  insert into public.marks values (1, 'a', 'b');
   insert into public.nodes values (1, 5, 'a');
   insert into public.halves values (1, 'b');
   insert into public.secrets values (1, 'hidden');
   insert into public.own values (1, 'a'), (2, 'b');
-  grant select on public.books, public.places, public.nodes, public.own, public.titles, public.works to anon, authenticated;
+  grant select on public.books, public.places, public.nodes, public.own, public.titles, public.works, public.marks to anon, authenticated;
   grant select (shown) on public.halves to authenticated;
   grant select on public.halves, public.secrets to anon;
   grant insert on public.books to anon`;
@@ -100,8 +102,8 @@ test("an id with a value that the key cannot have is null or a client's error", 
 
 test("a role has the types whose key it may select", async () => {
   const token = tokenFor(1);
-  expect(await typesOf()).toEqual(["Book", "Film", "Half", "NodeRecord", "Own", "Place", "Secret", "Series"]);
-  expect(await typesOf(token)).toEqual(["Book", "Film", "NodeRecord", "Own", "Place", "Series"]);
+  expect(await typesOf()).toEqual(["Book", "Film", "Half", "Mark", "NodeRecord", "Own", "Place", "Secret", "Series"]);
+  expect(await typesOf(token)).toEqual(["Book", "Film", "Mark", "NodeRecord", "Own", "Place", "Series"]);
   for (const id of [idOf("Secret", "1"), idOf("Half", "1")]) {
     expect((await read(id)).data.node.nodeId).toBe(id);
     const { data, errors } = await read(id, token);
@@ -109,6 +111,11 @@ test("a role has the types whose key it may select", async () => {
   }
   const half = await graphql.ask('{ __type(name: "Half") { fields { name } interfaces { name } } }', { token });
   expect(half.data).toEqual({ __type: { fields: [{ name: "shown" }], interfaces: [] } });
+});
+
+test("columns with the names of methods of objects are fields beside the id", async () => {
+  const { data, errors } = await graphql.ask("{ mark(id: 1) { nodeId constructor toString } }");
+  expect([errors, data]).toEqual([undefined, { mark: { nodeId: idOf("Mark", "1"), constructor: "a", toString: "b" } }]);
 });
 
 test("objects of the database with the names of Relay's get others, and none without the setting", async () => {

@@ -28,7 +28,9 @@ const SCHEMA = `
   create function public.find_notices(title text) returns setof public.notices language sql stable
     begin atomic select * from public.notices n where n.title = find_notices.title; end;
   grant execute on function public.find_notices to authenticated;
-  grant select on public.rooms, public.letters, public.moments, public.notices to authenticated`;
+  create table public.marks (id int primary key, "constructor" text);
+  create index on public.marks ("constructor");
+  grant select on public.rooms, public.letters, public.moments, public.notices, public.marks to authenticated`;
 
 const QUERIES = [
   "{ letters(orderBy: [{id: ASC}]) { totalCount edges { node { id body room { name } } } } }",
@@ -156,6 +158,14 @@ test("aliases, fragments and variables are those of the query", async () => {
   await client.untilData('{"mine":{"letter":{"id":"101","body":"second"}}}');
   await graphql.sql("delete from public.letters where id = 101");
   await client.untilData('{"mine":{"letter":null}}');
+  client.close();
+});
+
+test("an omitted filter does not narrow the followed rows, even if it has the name of a method of objects", async () => {
+  const client = new LiveClient(ANN, "subscription { live { marks(filter: {}) { edges { node { id } } } } }");
+  await client.untilData('{"live":{"marks":{"edges":[]}}}');
+  await graphql.sql("insert into public.marks values (1, 'a')");
+  await client.untilData('{"live":{"marks":{"edges":[{"node":{"id":"1"}}]}}}');
   client.close();
 });
 
