@@ -80,8 +80,8 @@ export function keptRows({ codec }: PgTable): SQL {
 }
 
 /** The rows of the kept result. */
-export function resultRows({ codec }: SchemaResource, setting: SQL = sql.literal(RESULT_SETTING)): SQL {
-  return sql`pg_catalog.unnest(pg_catalog.current_setting(${setting})::${codec.sqlType}[])`;
+export function resultRows({ codec }: SchemaResource): SQL {
+  return sql`pg_catalog.unnest(pg_catalog.current_setting(${sql.literal(RESULT_SETTING)})::${codec.sqlType}[])`;
 }
 
 /** True for a result with a named type that is no array: an array of arrays would lose its inner boundaries. */

@@ -19,16 +19,19 @@ export type RowsWrite =
       readonly resolution: "merge" | "ignore";
     };
 
-/** The conditions that the row is the inserted one. The setting has its key: a list of texts in JSON. */
-export function isInsertedRow(table: PgTable, row: SQL, setting: SQL = sql.literal(RESULT_SETTING)): SQL[] {
+/** The key or keys that the planner's statements kept. */
+const KEPT = sql`pg_catalog.current_setting(${sql.literal(RESULT_SETTING)})::pg_catalog.json`;
+
+/** The conditions that the row is the inserted one. Its key was kept as a list of texts. */
+export function isInsertedRow(table: PgTable, row: SQL): SQL[] {
   return keyOf(table)!.map((column, index) => {
     const { codec } = table.codec.attributes[column]!;
-    const value = sql`(pg_catalog.current_setting(${setting})::pg_catalog.json operator(pg_catalog.->>) ${sql.literal(index)})::${codec.sqlType}`;
+    const value = sql`(${KEPT} operator(pg_catalog.->>) ${sql.literal(index)})::${codec.sqlType}`;
     return equals(codec, sql`${row}.${sql.identifier(column)}`, value);
   });
 }
 
-/** The keys of written rows, which are in the setting as a list of objects in JSON. */
+/** The keys of written rows, which were kept as a list of objects. */
 export type WrittenKeys = {
   readonly from: SQL;
   readonly alias: SQL;
@@ -37,10 +40,10 @@ export type WrittenKeys = {
   readonly position: SQL;
 };
 
-export function writtenKeys(setting: SQL = sql.literal(RESULT_SETTING)): WrittenKeys {
+export function writtenKeys(): WrittenKeys {
   const alias = sql.identifier(Symbol("written"));
   return {
-    from: sql`pg_catalog.json_array_elements(pg_catalog.current_setting(${setting})::pg_catalog.json) with ordinality`,
+    from: sql`pg_catalog.json_array_elements(${KEPT}) with ordinality`,
     alias,
     names: sql`("key", "position")`,
     position: sql`${alias}."position"`,

@@ -78,8 +78,10 @@ function callFunctionAndRead(resource: SchemaResource, args: readonly PgSelectAr
     identifiers: [],
     // A join cannot disturb the order of a single row.
     ...(resource.isUnique && { hasImplicitOrder: false }),
-    from: { callback: ($root) => resultRows(resource, $root.placeholder($call, FUNCTION_CALL_CODEC)) },
+    from: resultRows(resource),
   });
+  // So the call is one of the values of the statement; the value that replaces it is never null.
+  $rows.where(sql`${$rows.placeholder($call, FUNCTION_CALL_CODEC)} is not null`);
   return resource.isUnique ? $rows.single() : $rows;
 }
 

@@ -1,4 +1,5 @@
 import { type PgCodec, type PgSelectSingleStep, type PgSelectStep, pgSelect, TYPES } from "@dataplan/pg";
+import { sql } from "@dataplan/pg/pg-sql2";
 import { type ExecutionDetails, type GrafastResultsList, Step } from "grafast";
 import type { GraphQLInputType, GraphQLSchema } from "grafast/graphql";
 import { RESULT_SETTING } from "../../../plugins/function-call.ts";
@@ -33,9 +34,9 @@ export function insertNestedRow(
   const toWrite: ToRowsWrite = (schema, [input]) => {
     return { kind: "nested insert", row: readRowInput(schema, inputType, table, input as object) };
   };
-  const $rows = pgSelect({ resource: table, identifiers: [], hasImplicitOrder: false });
-  const setting = $rows.placeholder(new PlannedWriteStep(toWrite, [$input]), PLANNED_WRITE_CODEC);
-  for (const condition of isInsertedRow(table, $rows.alias, setting)) $rows.where(condition);
+  const $rows = pgSelect({ resource: table, identifiers: [], hasImplicitOrder: false }) as PgSelectStep<PgTable>;
+  writeBefore($rows, new PlannedWriteStep(toWrite, [$input]));
+  for (const condition of isInsertedRow(table, $rows.alias)) $rows.where(condition);
   return $rows.single() as PgSelectSingleStep<PgTable>;
 }
 
@@ -46,11 +47,17 @@ export function writeAndReadRows(
   toWrite: ToRowsWrite,
 ): PgSelectStep<PgTable> {
   const $rows = pgSelect({ resource: table, identifiers: [], hasImplicitOrder: false }) as PgSelectStep<PgTable>;
-  const keys = writtenKeys($rows.placeholder(new PlannedWriteStep(toWrite, $values), PLANNED_WRITE_CODEC));
+  writeBefore($rows, new PlannedWriteStep(toWrite, $values));
+  const keys = writtenKeys();
   const conditions = isWrittenRow(keys, table, $rows.alias);
   $rows.join({ type: "inner", from: keys.from, alias: keys.alias, attributeNames: keys.names, conditions });
   $rows.orderBy({ fragment: keys.position, codec: TYPES.bigint, direction: "ASC" });
   return $rows;
+}
+
+/** Makes the write one of the values of the statement. The value that replaces it is never null. */
+function writeBefore($rows: PgSelectStep<PgTable>, $write: PlannedWriteStep): void {
+  $rows.where(sql`${$rows.placeholder($write, PLANNED_WRITE_CODEC)} is not null`);
 }
 
 /** Passes the rows unchanged to the client that sends statements. */
