@@ -6,6 +6,7 @@ import { runMigrations } from "#migrate";
 import { type Failover, type Findings, findingsOf } from "./failover/findings.ts";
 import { startGateway } from "./failover/gateway.ts";
 import { KINDS, type Kind, kindsOf } from "./failover/kinds.ts";
+import { MARKS } from "./failover/marks.ts";
 import {
   isInstalled,
   MISSING,
@@ -14,7 +15,7 @@ import {
   startPatroniCluster,
 } from "./failover/patroni-cluster.ts";
 import { describeRestart, isWithoutFault, restartGateways } from "./failover/rolling-restart.ts";
-import { MARKS, startTraffic, type Traffic } from "./failover/traffic.ts";
+import { startTraffic, type Traffic } from "./failover/traffic.ts";
 import { freePort } from "./measuring/free-port.ts";
 import type { Bench } from "./measuring/kind.ts";
 import { median } from "./measuring/median.ts";

@@ -1,5 +1,4 @@
-import type { Gap, Subscriber } from "./subscriber.ts";
-import { HANGING, type Request, type Traffic } from "./traffic.ts";
+import { type Gap, HANGING, type Request, type Subscriber, type Traffic } from "./traffic.ts";
 
 /** The end of a leader, and the promotion of the next one. Times are those of `Date.now()`. */
 export type Failover = {

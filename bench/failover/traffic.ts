@@ -1,15 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createClient } from "@supabase/supabase-js";
+import { resuming } from "#realtime";
 import { signClaims } from "../comparison/sign-claims.ts";
-import { type Subscriber, subscribe } from "./subscriber.ts";
-
-/** The table allows duplicate numbers, so that duplicate writes are visible. */
-export const MARKS = `
-  create table public.marks (id bigint generated always as identity primary key, number bigint not null, note text);
-  create index on public.marks (number);
-  alter table public.marks enable row level security;
-  create policy everybody on public.marks using (true) with check (true);
-  grant select, insert (number, note) on public.marks to anon, authenticated`;
 
 export type Request = {
   readonly isWrite: boolean;
@@ -22,6 +15,18 @@ export type Request = {
   readonly endedAt: number;
   /** The failure; null if the request succeeded. */
   readonly failure: string | null;
+};
+
+/** A gap, from the last row before its report to the first row after it. */
+export type Gap = { readonly from: number; readonly told: number; until: number };
+
+export type Subscriber = {
+  /** The number of times that each row was received. */
+  readonly received: ReadonlyMap<number, number>;
+  readonly gaps: readonly Gap[];
+  /** Returns the number of times that the connection was closed. */
+  readonly closes: () => number;
+  close(): Promise<void>;
 };
 
 /** The clients of all interfaces, and the subscribers. */
@@ -117,6 +122,47 @@ export async function startTraffic(url: string, label: string): Promise<Traffic>
       await Promise.all(working);
     },
     close: async () => void (await Promise.all(subscribers.map((subscriber) => subscriber.close()))),
+  };
+}
+
+/** Opens a client of supabase-js that resumes after each lost connection, and receives the rows with one writer's label. */
+async function subscribe(url: string, apiKey: string, label: string): Promise<Subscriber> {
+  const received = new Map<number, number>();
+  const gaps: Gap[] = [];
+  let last = Date.now();
+  let closes = 0;
+  class CountingSocket extends WebSocket {
+    constructor(...address: ConstructorParameters<typeof WebSocket>) {
+      super(...address);
+      this.addEventListener("close", () => closes++);
+    }
+  }
+  const client = createClient(url, apiKey, {
+    auth: { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false },
+    realtime: { reconnectAfterMs: () => 50, transport: resuming(CountingSocket) as never },
+  });
+  const changes = { event: "INSERT", schema: "public", table: "marks", filter: `note=eq.${label}` } as const;
+  await new Promise<void>((joined) => {
+    client
+      .channel("marks")
+      .on("postgres_changes", changes, ({ new: row }) => {
+        const { number } = row as { number: number };
+        received.set(number, (received.get(number) ?? 0) + 1);
+        last = Date.now();
+        const gap = gaps.at(-1);
+        if (gap?.until === Number.POSITIVE_INFINITY) gap.until = last;
+      })
+      .on("system", {}, ({ status }: { status: string }) => {
+        if (status === "error") gaps.push({ from: last, told: Date.now(), until: Number.POSITIVE_INFINITY });
+        else if (status === "ok") joined();
+      })
+      .subscribe();
+  });
+  return {
+    received,
+    gaps,
+    closes: () => closes,
+    close: async () => void (await client.realtime.disconnect()),
   };
 }
 

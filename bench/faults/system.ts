@@ -7,7 +7,7 @@ import pg from "pg";
 import { type Cluster, startCluster } from "#cluster/embedded";
 import { runMigrations } from "#migrate";
 import { type Gateway, startGateway } from "../failover/gateway.ts";
-import { MARKS } from "../failover/traffic.ts";
+import { MARKS } from "../failover/marks.ts";
 import { freePort } from "../measuring/free-port.ts";
 
 /** A cluster and a service that can be broken, and a receiver of webhooks. */

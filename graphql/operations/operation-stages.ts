@@ -3,13 +3,7 @@ import { GraphqlRefusal } from "../documents/graphql-refusal.ts";
 import { UndecidedOperation } from "../schemas/early-schema.ts";
 import type { ServedSchema } from "../schemas/role-schemas.ts";
 import { openLiveQuery } from "./open-live-query.ts";
-import type {
-  OperationDependencies,
-  OperationParameters,
-  OperationRequestInfo,
-  OperationStages,
-  PreparedOperation,
-} from "./operation.ts";
+import type { OperationDependencies, OperationParameters, OperationStages } from "./operation.ts";
 import type { SharedBudgets } from "./operation-memory.ts";
 import { plan } from "./plan.ts";
 import { query } from "./query.ts";
@@ -83,22 +77,4 @@ const SHORT_DOCUMENT_LENGTH = 1_000;
 
 function isLongDocument({ query }: OperationParameters): boolean {
   return query.length > SHORT_DOCUMENT_LENGTH;
-}
-
-/** Plans and queries an operation that a protocol runs later. */
-export async function prepareOperation(
-  stages: OperationStages,
-  parameters: OperationParameters,
-  requestInfo: OperationRequestInfo,
-): Promise<PreparedOperation> {
-  const planned = await stages.plan(parameters, requestInfo);
-  const bound = await stages.query(planned);
-  const { kind, args, checked, memory } = planned;
-  return {
-    ...args,
-    kind,
-    documentBytes: checked.bytes,
-    run: () => stages.run(planned, bound),
-    release: () => memory.release(),
-  };
 }

@@ -20,7 +20,7 @@ import { parseJsonExactly } from "#runtime/json";
 import { GraphqlRefusal } from "../../documents/graphql-refusal.ts";
 import { type ExplainError, errorsOf, responseExtensions } from "../../operations/errors.ts";
 import type { OperationRequestInfo, OperationStages, PreparedOperation } from "../../operations/operation.ts";
-import { prepareOperation } from "../../operations/operation-stages.ts";
+import { prepareOperation } from "../../operations/prepare-operation.ts";
 import type { OperationResult } from "../../operations/run-compiled.ts";
 import { isRevoked, readConnectionCredentials, readCredentials } from "../request/authenticate.ts";
 import { parseParameters } from "../request/parse.ts";

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { type Failover, findingsOf } from "../../../bench/failover/findings.ts";
-import type { Subscriber } from "../../../bench/failover/subscriber.ts";
-import { HANGING, type Request } from "../../../bench/failover/traffic.ts";
+import { HANGING, type Request, type Subscriber } from "../../../bench/failover/traffic.ts";
 
 const FAILOVER: Failover = { kind: "kill", at: 10_000, promotedAt: 15_000, until: 30_000, sessionsOnStandbys: 0 };
 
