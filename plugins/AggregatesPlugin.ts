@@ -3,13 +3,12 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import type { GrafastFieldConfig, Step } from "grafast";
 import type { GraphQLObjectType, GraphQLOutputType } from "grafast/graphql";
 import type {} from "graphile-build-pg";
-import { memoizePerObject } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
 import { withSource } from "./field-sources.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";
-import { freeTypeName } from "./name-claims.ts";
+import { AddedTypes, freeTypeName } from "./name-claims.ts";
 import { sortableColumnsOf } from "./OrderByPlugin.ts";
-import { type Codec, isTable, outputTypeOf, type PgTable } from "./table.ts";
+import { type Codec, outputTypeOf, type PgTable, tablesOf } from "./table.ts";
 import { mayUse, withVisibility } from "./VisibilityPlugin.ts";
 import { visibleColumnsOf } from "./WherePlugin.ts";
 
@@ -72,7 +71,7 @@ export const AggregatesPlugin: GraphileConfig.Plugin = {
         after: ["PgCodecs", "IndexedTablesPlugin", "FiltersPlugin", "WherePlugin", "OrderByPlugin"],
         callback(_, build) {
           if (!build.options.aggregates) return _;
-          for (const table of Object.values(build.pgResources).filter(isTable)) registerAggregateTypes(build, table);
+          for (const table of tablesOf(build)) registerAggregateTypes(build, table);
           return _;
         },
       },
@@ -98,10 +97,11 @@ export const AggregatesPlugin: GraphileConfig.Plugin = {
   },
 };
 
-const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<string, string>());
+/** The types of aggregates, by the types of rows. */
+const aggregatesTypes = new AddedTypes<string>();
 
 function aggregatesTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLObjectType | null {
-  const name = typeNamesOf(build).get(build.inflection.tableType(table.codec));
+  const name = aggregatesTypes.namesOf(build).get(build.inflection.tableType(table.codec));
   return name === undefined ? null : (build.getOutputTypeByName(name) as GraphQLObjectType);
 }
 
@@ -112,8 +112,7 @@ function registerAggregateTypes(build: GraphileBuild.Build, table: PgTable): voi
     register(build, type, DESCRIPTIONS[name], () => columnFields(build, table, name));
     return { name, type };
   });
-  const name = freeTypeName(build, `${tableType}Aggregates`);
-  typeNamesOf(build).set(tableType, name);
+  const name = aggregatesTypes.claimName(build, tableType, `${tableType}Aggregates`);
   register(build, name, `Aggregates of \`${tableType}\` rows.`, () => {
     const { GraphQLNonNull } = build.graphql;
     const count = new GraphQLNonNull(outputTypeOf(build, TYPES.bigint)!);

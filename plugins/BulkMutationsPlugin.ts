@@ -8,11 +8,11 @@ import {
 } from "grafast/graphql";
 import { ApiError, memoizePerObject } from "#runtime";
 import { withSource } from "./field-sources.ts";
-import { freeTypeName, withUniqueNames } from "./name-claims.ts";
+import { AddedTypes, withUniqueNames } from "./name-claims.ts";
 import { NESTED_TYPE_EXTENSION, type RowInput, readRowInput } from "./nested-inputs.ts";
 import type { RowsWrite } from "./planned-write.ts";
 import { columnInputField, functionMutationNames, mutationsOfTable } from "./TableMutationsPlugin.ts";
-import { isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf } from "./table.ts";
+import { keyOf, outputTypeOf, type PgTable, sqlNameOf, tablesOf } from "./table.ts";
 import { allRules, maySelectKey, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
 import { visibleColumnsOf } from "./WherePlugin.ts";
 
@@ -104,7 +104,7 @@ export const BulkMutationsPlugin: GraphileConfig.Plugin = {
 };
 
 const bulkMutationsOf = memoizePerObject((build: GraphileBuild.Build): readonly BulkMutation[] => {
-  const tables = Object.values(build.pgResources).filter(isTable);
+  const tables = tablesOf(build);
   const single = tables.flatMap((table) => mutationsOfTable(table, build).map(({ name }) => name));
   const taken = new Set([...functionMutationNames(build), ...single]);
   return tables.flatMap((table) => bulkMutationsOfTable(build, table)).filter(({ name }) => !taken.has(name));
@@ -126,18 +126,8 @@ function bulkMutationsOfTable(build: GraphileBuild.Build, table: PgTable): BulkM
   return [...mutationOf("update", changed), ...mutationOf("upsert", added)];
 }
 
-const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<string, string>());
-
-/** Notes the free name by which a type is registered. */
-function claimTypeName(build: GraphileBuild.Build, preferred: string): string {
-  const name = freeTypeName(build, preferred);
-  typeNamesOf(build).set(preferred, name);
-  return name;
-}
-
-function typeNamed(build: GraphileBuild.Build, preferred: string): GraphQLInputType {
-  return build.getTypeByName(typeNamesOf(build).get(preferred)!) as GraphQLInputType;
-}
+/** The types by the names that they have unless those are taken. */
+const inputTypes = new AddedTypes<string>();
 
 function inputTypeName({ inflection }: GraphileBuild.Build, { name }: BulkMutation): string {
   return inflection.inputType(inflection.upperCamelCase(name));
@@ -150,7 +140,7 @@ function keyTypeName({ inflection }: GraphileBuild.Build, { table }: BulkMutatio
 function registerResolutionType(build: GraphileBuild.Build): void {
   const values = Object.entries(RESOLUTIONS).map(([name, { description }]) => [name, { value: name, description }]);
   build.registerEnumType(
-    claimTypeName(build, RESOLUTION_TYPE),
+    inputTypes.claimName(build, RESOLUTION_TYPE, RESOLUTION_TYPE),
     {},
     () => ({
       description: "What happens to a row whose key exists already.",
@@ -161,8 +151,9 @@ function registerResolutionType(build: GraphileBuild.Build): void {
 }
 
 function registerTypes(build: GraphileBuild.Build, mutation: BulkMutation): void {
+  const inputName = inputTypeName(build, mutation);
   build.registerInputObjectType(
-    claimTypeName(build, inputTypeName(build, mutation)),
+    inputTypes.claimName(build, inputName, inputName),
     { isMutationInput: true },
     () => ({
       description: `A row of the input of ${mutation.name}.`,
@@ -176,8 +167,9 @@ function registerTypes(build: GraphileBuild.Build, mutation: BulkMutation): void
   const values = [...uniqueKeysOf(mutation.table, build)].map(([name, columns]) => {
     return [name, withVisibility({ value: name }, mayUse("select", mutation.table, columns))];
   });
+  const keyName = keyTypeName(build, mutation);
   build.registerEnumType(
-    claimTypeName(build, keyTypeName(build, mutation)),
+    inputTypes.claimName(build, keyName, keyName),
     {},
     () => ({ description: `The columns that identify a row of ${rows}.`, values: Object.fromEntries(values) }),
     "BulkMutationsPlugin",
@@ -230,16 +222,16 @@ function visibilityOf({ verb, table }: BulkMutation): VisibilityRule {
 
 function bulkField(build: GraphileBuild.Build, mutation: BulkMutation): GrafastFieldConfig<Step> {
   const { verb, table } = mutation;
-  const input = typeNamed(build, inputTypeName(build, mutation));
+  const input = inputTypes.inputOf(build, inputTypeName(build, mutation));
   const args: NonNullable<GrafastFieldConfig<Step>["args"]> = {
     input: { type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(input))) },
     ...(verb === "upsert" && {
       onConflict: {
-        type: new GraphQLNonNull(typeNamed(build, keyTypeName(build, mutation))),
+        type: new GraphQLNonNull(inputTypes.inputOf(build, keyTypeName(build, mutation))),
         defaultValue: uniqueKeysOf(table, build).keys().next().value,
         description: "A row with the same values in these columns exists already.",
       },
-      resolution: { type: new GraphQLNonNull(typeNamed(build, RESOLUTION_TYPE)), defaultValue: "UPDATE" },
+      resolution: { type: new GraphQLNonNull(inputTypes.inputOf(build, RESOLUTION_TYPE)), defaultValue: "UPDATE" },
     }),
   };
   const toWrite = (schema: GraphQLSchema, inputType: GraphQLInputType, values: readonly unknown[]) =>

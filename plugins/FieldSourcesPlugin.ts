@@ -13,6 +13,7 @@ import {
   keyOf,
   type PgRelation,
   type PgTable,
+  relationOf,
   type SchemaResource,
 } from "./table.ts";
 import { conditionFieldsOf } from "./WherePlugin.ts";
@@ -68,8 +69,7 @@ function sourceOfScope(build: GraphileBuild.Build, scope: FieldScope): FieldSour
     return { kind: "column", column, codec, table, via: null };
   }
   if (pgRelationDetails) {
-    const { registry, codec, relationName } = pgRelationDetails;
-    const relation = registry.pgRelations[codec.name]?.[relationName];
+    const relation = relationOf(pgRelationDetails);
     return relation ? sourceOfRelation(build, scope, relation) : null;
   }
   return scope.pgRefDetails ? sourceOfRef(build, scope.pgRefDetails) : sourceOfResource(build, scope);

@@ -4,9 +4,9 @@ import { memoizePerObject } from "#runtime";
 import { itemCodecOf, toFlatCodec } from "./ArrayDimensionsPlugin.ts";
 import { castToComparable } from "./codecs.ts";
 import { type FilterSource, withRowFilter } from "./field-sources.ts";
-import { withUniqueNames } from "./name-claims.ts";
+import { uniqueNamesOf } from "./name-claims.ts";
 import { equals, operatorOf } from "./operators.ts";
-import { type Codec, inputTypeOf, isTable, keyOf, type PgTable, resourcesOf } from "./table.ts";
+import { type Codec, inputTypeOf, isTable, keyOf, type PgTable, resourcesOf, tablesOf } from "./table.ts";
 import { mayExecute, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {
@@ -70,7 +70,7 @@ export const FiltersPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       init(_, build) {
-        for (const table of Object.values(build.pgResources).filter(isTable)) {
+        for (const table of tablesOf(build)) {
           if (!build.behavior.pgResourceMatches(table, "query:resource:connection")) continue;
           build.registerInputObjectType(
             build.inflection.filterType(table),
@@ -146,8 +146,7 @@ type TableFilter = FilterSource & {
 /** Arguments of the field keep their names; a column `tag` comes before the element filter of a column `tags`. */
 function resolveFilterNames(filters: readonly TableFilter[]): ReadonlyMap<TableFilter, string> {
   const inOrder = filters.toSorted((one, other) => Number(other.isFieldArgument) - Number(one.isFieldArgument));
-  const named = withUniqueNames(inOrder.map((filter) => [filter.name, filter]));
-  return new Map([...named].map(([name, filter]) => [filter, name]));
+  return uniqueNamesOf(inOrder.map((filter) => [filter.name, filter]));
 }
 
 function columnFilters(build: GraphileBuild.Build, table: PgTable, column: string): TableFilter[] {

@@ -1,7 +1,7 @@
 import type { PgCodecWithAttributes } from "@dataplan/pg";
 import type { GrafastFieldConfig, Step } from "grafast";
 import { columnsShownAsRelations } from "./relation-names.ts";
-import { type Codec, isTable, outputTypeOf, resourcesOf } from "./table.ts";
+import { type Codec, isTable, outputTypeOf, relationEntriesOf, resourcesOf } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -108,9 +108,8 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
           provides: ["foreignKeys"],
           callback(behavior, [codec, column], build) {
             if (!columnsShownAsRelations(codec, build.input.pgRegistry).has(column)) return behavior;
-            const relations = Object.values(build.pgRelations[codec.name] ?? {});
-            const isShown = relations.some(
-              (relation) =>
+            const isShown = relationEntriesOf(build.input.pgRegistry, codec).some(
+              ([, relation]) =>
                 !relation.isReferencee &&
                 relation.localAttributes.join() === column &&
                 build.behavior.pgCodecRelationMatches(relation, "singularRelation:resource:single"),

@@ -1,5 +1,13 @@
 import { memoizePerObject } from "#runtime";
-import type { Codec, FieldScope, PgRelation, SchemaResource } from "./table.ts";
+import { relationFieldName } from "./relation-names.ts";
+import {
+  type Codec,
+  type FieldScope,
+  functionResourcesOf,
+  type PgRelation,
+  relationEntriesOf,
+  type SchemaResource,
+} from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -52,7 +60,7 @@ export const FunctionPrecedencePlugin: GraphileConfig.Plugin = {
         inferred: {
           ...inferredPhase,
           callback(behavior, relation, build) {
-            const field = relationFieldName(relation, build);
+            const field = fieldNameOf(relation, build);
             return field !== null && functionsOfType(build, relation.localCodec).has(field)
               ? [behavior, "-singularRelation:resource:single", "-manyRelation:resource:list"]
               : behavior;
@@ -64,16 +72,11 @@ export const FunctionPrecedencePlugin: GraphileConfig.Plugin = {
 };
 
 /** The name of a relation's field on its local table; null when the registry does not have the relation. */
-function relationFieldName(relation: PgRelation, build: GraphileBuild.Build): string | null {
+function fieldNameOf(relation: PgRelation, build: GraphileBuild.Build): string | null {
   const registry = build.input.pgRegistry;
-  const { inflection } = build;
   const codec = relation.localCodec;
-  const relations = Object.entries(registry.pgRelations[codec.name] ?? {});
-  const relationName = relations.find(([, other]) => other === relation)?.[0];
-  if (relationName === undefined) return null;
-  const details = { registry, codec, relationName };
-  if (!relation.isUnique) return inflection.manyRelationList(details);
-  return relation.isReferencee ? inflection.singleRelationBackwards(details) : inflection.singleRelation(details);
+  const entry = relationEntriesOf(registry, codec).find(([, other]) => other === relation);
+  return entry ? relationFieldName(build.inflection, { registry, codec, relationName: entry[0] }, relation) : null;
 }
 
 type FunctionsByField = ReadonlyMap<string, SchemaResource>;
@@ -102,11 +105,11 @@ export function functionOfField(
 
 type FunctionFields = { readonly root: FunctionsByField; readonly types: ReadonlyMap<Codec, FunctionsByField> };
 
-const functionsOf = memoizePerObject(({ behavior, inflection, pgResources }: GraphileBuild.Build): FunctionFields => {
-  const functions = Object.values(pgResources).filter(({ parameters }) => parameters) as SchemaResource[];
+const functionsOf = memoizePerObject((build: GraphileBuild.Build): FunctionFields => {
+  const { behavior, inflection } = build;
   const root = new Map<string, SchemaResource>();
   const types = new Map<Codec, Map<string, SchemaResource>>();
-  for (const resource of functions) {
+  for (const resource of functionResourcesOf(build)) {
     if (behavior.pgResourceMatches(resource, "queryField"))
       root.set(inflection.customQueryField({ resource }), resource);
     const codec: Codec | undefined = resource.parameters[0]?.codec;

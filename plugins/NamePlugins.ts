@@ -7,10 +7,10 @@ import {
   functionTypeClaims,
   rowNameClaims,
   typeClaims,
-  withUniqueNames,
+  uniqueNamesOf,
 } from "./name-claims.ts";
 import { relationNamesOf, uniqueRelationName } from "./relation-names.ts";
-import type { Codec, SchemaResource } from "./table.ts";
+import { type Codec, relationOf, type SchemaResource } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -71,9 +71,7 @@ export const NamesPlugin: GraphileConfig.Plugin = {
       connectionField: (_previous, _preset, name) => name,
       listField: (_previous, _preset, name) => name,
       _allRows(_previous, _preset, resource) {
-        const thing = this._singularizedResourceName(resource);
-        const things = this.pluralize(thing);
-        return this.camelCase(things === thing ? `all-${thing}` : things);
+        return this.allRowsOf(this._singularizedResourceName(resource));
       },
       rowByUnique(_previous, _preset, { resource }) {
         return this.camelCase(this._singularizedResourceName(resource));
@@ -106,10 +104,10 @@ function relationNameOf(
 }
 
 function relationTagOf(
-  { registry, codec, relationName }: RelationDetails,
+  details: RelationDetails,
   tag: "fieldName" | "foreignFieldName" | "foreignSingleFieldName",
 ): string | undefined {
-  const name = registry.pgRelations[codec.name]?.[relationName]?.extensions?.tags?.[tag];
+  const name = relationOf(details)?.extensions?.tags?.[tag];
   return typeof name === "string" ? name : undefined;
 }
 
@@ -265,10 +263,8 @@ const resourceNames = new WeakMap<SchemaResource, string>();
 const functionTypeNames = new WeakMap<SchemaResource, string>();
 
 const columnNames = memoizePerObject(
-  (codec: Codec, nameOf: (column: string) => string): ReadonlyMap<string, string> => {
-    const named = withUniqueNames(Object.keys(codec.attributes ?? {}).map((column) => [nameOf(column), column]));
-    return new Map([...named].map(([name, column]) => [column, name]));
-  },
+  (codec: Codec, nameOf: (column: string) => string): ReadonlyMap<string, string> =>
+    uniqueNamesOf(Object.keys(codec.attributes ?? {}).map((column) => [nameOf(column), column])),
 );
 
 type NamedParameter = PgResourceParameter;
@@ -280,12 +276,11 @@ const argumentNames = memoizePerObject(
   ): ReadonlyMap<NamedParameter, string> => {
     const parameters: readonly NamedParameter[] = resource.parameters;
     const hasId = parameters.some(({ name }) => name === "id");
-    const named = withUniqueNames(
+    return uniqueNamesOf(
       parameters.map((parameter, index) => [nameOf(parameter, index), parameter]),
       // A mutation's `id` is an argument beside its input.
       (name) => name === "id" && resource.isMutation && !hasId,
     );
-    return new Map([...named].map(([name, parameter]) => [parameter, name]));
   },
 );
 

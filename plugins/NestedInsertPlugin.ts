@@ -1,10 +1,9 @@
 import type { GrafastInputFieldConfig } from "grafast";
 import { getNullableType } from "grafast/graphql";
-import { memoizePerObject } from "#runtime";
-import { freeTypeName } from "./name-claims.ts";
+import { AddedTypes } from "./name-claims.ts";
 import { NESTED_TYPE_EXTENSION, nestedRelationsOf, takenColumns, withNestedRelation } from "./nested-inputs.ts";
 import { columnInputField } from "./TableMutationsPlugin.ts";
-import { isTable, keyOf, type PgRelation, type PgTable, writableColumnsOf } from "./table.ts";
+import { keyOf, type PgRelation, type PgTable, tablesOf, writableColumnsOf } from "./table.ts";
 import { allRules, maySelectKey, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
 import type { NamedRelation } from "./WherePlugin.ts";
 
@@ -38,7 +37,7 @@ export const NestedInsertPlugin: GraphileConfig.Plugin = {
           "OrderByPlugin",
         ],
         callback(_, build) {
-          for (const table of Object.values(build.pgResources).filter(isTable)) {
+          for (const table of tablesOf(build)) {
             for (const each of nestedRelationsOf(build, table, null)) registerNestedType(build, table, each);
           }
           return _;
@@ -56,19 +55,17 @@ export const NestedInsertPlugin: GraphileConfig.Plugin = {
 
 type InputFields = Readonly<Record<string, GrafastInputFieldConfig>>;
 
-const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<PgRelation, string>());
+const nestedTypes = new AddedTypes<PgRelation>();
 
 function registerNestedType(build: GraphileBuild.Build, table: PgTable, { name, relation }: NamedRelation): void {
   const { inflection } = build;
   const target = relation.remoteResource as PgTable;
   const typeName = inflection.tableType(table.codec);
   const nestedName = inflection.inputType(`${typeName}${inflection.upperCamelCase(name.replace(/_+$/, ""))}Nested`);
-  const unique = freeTypeName(build, nestedName);
-  typeNamesOf(build).set(relation, unique);
   const taken = takenColumns(relation);
   const columns = writableColumnsOf(build, target, "insert").filter((column) => !taken.includes(column));
   build.registerInputObjectType(
-    unique,
+    nestedTypes.claimName(build, relation, nestedName),
     { isMutationInput: true, nestedRelation: relation },
     () => ({
       description: `A row of ${inflection._allRows(target)} that is created with a row of ${inflection._allRows(table)}.`,
@@ -110,7 +107,7 @@ function nestedField(
   through: PgRelation | null,
 ): GrafastInputFieldConfig {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
-  const type = build.getInputTypeByName(typeNamesOf(build).get(relation)!);
+  const type = nestedTypes.inputOf(build, relation);
   const rows = build.inflection._allRows(relation.remoteResource as PgTable);
   const field: GrafastInputFieldConfig = {
     description: isMany ? `Rows of ${rows} to create with it.` : `The row of ${rows} to create with it.`,

@@ -4,7 +4,7 @@ import { PgTableNodePlugin } from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
 import type { FieldSource, NodeTable } from "./field-sources.ts";
 import { rowTypesOf } from "./row-types.ts";
-import { type FieldScope, isTable, type PgTable } from "./table.ts";
+import { type FieldScope, type PgTable, primaryKeyOf, tablesOf } from "./table.ts";
 import { mayUse, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {
@@ -76,8 +76,7 @@ export const NodeIdsPlugin: GraphileConfig.Plugin = {
 
 /** The tables whose rows have a global id, by the names of their types. */
 const nodeTablesOf = memoizePerObject((build: GraphileBuild.Build): ReadonlyMap<string, NodeTable> => {
-  const nodes = Object.values(build.pgResources)
-    .filter(isTable)
+  const nodes = tablesOf(build)
     .flatMap((table) => nodesOfTable(build, table))
     .filter(({ typeName }) => build.getNodeIdHandler?.(typeName));
   return new Map(nodes.map((node) => [node.typeName, node]));
@@ -85,7 +84,7 @@ const nodeTablesOf = memoizePerObject((build: GraphileBuild.Build): ReadonlyMap<
 
 /** Several for a table that several types share (`@interface mode:single`). */
 function nodesOfTable({ inflection }: GraphileBuild.Build, table: PgTable): NodeTable[] {
-  const key = table.uniques.find(({ isPrimary }) => isPrimary)?.attributes;
+  const key = primaryKeyOf(table);
   if (!key) return [];
   const shared = table.codec.polymorphism?.mode === "single" ? rowTypesOf(table) : null;
   if (!shared) return [{ table, typeName: inflection.tableType(table.codec), key, rowType: null }];

@@ -2,7 +2,7 @@ import { GraphQLNonNull, isNonNullType } from "grafast/graphql";
 import type { Introspection, PgAttribute, PgClass, PgConstraint } from "graphile-build-pg/pg-introspection";
 import { memoizePerObject } from "#runtime";
 import { withNonNullItems, withNullableItems } from "./graphql-types.ts";
-import { mayHoldNulls, type PgRelation } from "./table.ts";
+import { mayHoldNulls, relationOf } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -88,17 +88,13 @@ export const NonNullPlugin: GraphileConfig.Plugin = {
  * A null in a non-null field nulls its parent, up to the whole response. So the relation is non-null only where no policy can hide the
  * referenced row and Postgres has validated the foreign key.
  */
-function alwaysRefersToVisibleRow({
-  registry,
-  codec,
-  relationName,
-}: GraphileBuild.PgRelationsPluginRelationDetails): boolean {
-  const relation: PgRelation | undefined = registry.pgRelations[codec.name]?.[relationName];
+function alwaysRefersToVisibleRow(details: GraphileBuild.PgRelationsPluginRelationDetails): boolean {
+  const relation = relationOf(details);
   if (!relation || relation.isReferencee) return false;
   if (relation.extensions?.mayBeUnresolved || relation.extensions?.tags?.nullable) return false;
   return (
     !relation.remoteResource.extensions?.mayHideRows &&
-    relation.localAttributes.every((column) => codec.attributes[column]?.notNull)
+    relation.localAttributes.every((column) => details.codec.attributes[column]?.notNull)
   );
 }
 

@@ -4,11 +4,11 @@ import type { GraphQLInputFieldConfig } from "grafast/graphql";
 import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
-import { freeTypeName, withUniqueNames } from "./name-claims.ts";
+import { AddedTypes, withUniqueNames } from "./name-claims.ts";
 import { columnsShownAsRelations } from "./relation-names.ts";
 import { type InputObject, SEARCH_RESULT_CODECS, searchResultOf } from "./row-conditions.ts";
 import type { BindValue } from "./row-operators.ts";
-import { type Codec, isTable, type PgRelation, type PgTable } from "./table.ts";
+import { type Codec, type PgRelation, type PgTable, tablesOf } from "./table.ts";
 import { mayFollowRelation, mayUse, withVisibility } from "./VisibilityPlugin.ts";
 import {
   collectionTableOf,
@@ -66,10 +66,8 @@ export const OrderByPlugin: GraphileConfig.Plugin = {
       init: {
         after: ["PgCodecs", "IndexedTablesPlugin", "FiltersPlugin", "WherePlugin"],
         callback(_, build) {
-          const direction = freeTypeName(build, "SortDirection");
-          orderTypeNamesOf(build).set(null, direction);
           build.registerEnumType(
-            direction,
+            orderTypes.claimName(build, null, "SortDirection"),
             {},
             () => ({
               description: "The direction of an order.",
@@ -79,7 +77,7 @@ export const OrderByPlugin: GraphileConfig.Plugin = {
             }),
             "OrderByPlugin",
           );
-          for (const table of Object.values(build.pgResources).filter(isTable)) registerOrderType(build, table);
+          for (const table of tablesOf(build)) registerOrderType(build, table);
           return _;
         },
       },
@@ -103,21 +101,21 @@ export const OrderByPlugin: GraphileConfig.Plugin = {
   },
 };
 
-const orderTypeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<PgTable | null, string>());
-const rankTypeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<PgTable, string>());
+/** The types of orders by table; null is the key of the direction. */
+const orderTypes = new AddedTypes<PgTable | null>();
+const rankTypes = new AddedTypes<PgTable>();
 
 /** Null if no column has an order. */
 export function orderTypeOf(build: GraphileBuild.Build, table: PgTable) {
   if (sortableColumnsOf(table, build).length === 0) return null;
-  return build.getInputTypeByName(orderTypeNamesOf(build).get(table)!);
+  return orderTypes.inputOf(build, table);
 }
 
 function registerOrderType(build: GraphileBuild.Build, table: PgTable): void {
   const { inflection } = build;
-  const name = freeTypeName(build, inflection.inputType(`${inflection.tableType(table.codec)}OrderBy`));
-  orderTypeNamesOf(build).set(table, name);
+  const preferred = inflection.inputType(`${inflection.tableType(table.codec)}OrderBy`);
   build.registerInputObjectType(
-    name,
+    orderTypes.claimName(build, table, preferred),
     { isRowOrder: true },
     () => ({
       description: `One column, or the rank of a search, by which ${inflection._allRows(table)} are ordered.`,
@@ -135,11 +133,10 @@ function registerOrderType(build: GraphileBuild.Build, table: PgTable): void {
 function registerRankType(build: GraphileBuild.Build, table: PgTable): void {
   const { inflection } = build;
   if (!isSearchedTable(table, build)) return;
-  const name = freeTypeName(build, inflection.inputType(`${inflection.tableType(table.codec)}SearchRankOrder`));
-  rankTypeNamesOf(build).set(table, name);
+  const preferred = inflection.inputType(`${inflection.tableType(table.codec)}SearchRankOrder`);
   const { GraphQLNonNull } = build.graphql;
   build.registerInputObjectType(
-    name,
+    rankTypes.claimName(build, table, preferred),
     { isRowOrder: true },
     () => ({
       description: "An order by how well a search matches.",
@@ -153,7 +150,7 @@ function registerRankType(build: GraphileBuild.Build, table: PgTable): void {
 }
 
 function directionTypeOf(build: GraphileBuild.Build) {
-  return build.getInputTypeByName(orderTypeNamesOf(build).get(null)!);
+  return orderTypes.inputOf(build, null);
 }
 
 type OrderField =
@@ -170,10 +167,7 @@ function orderField(build: GraphileBuild.Build, table: PgTable, field: OrderFiel
       return withVisibility({ type }, mayFollowRelation(build, field.relation));
     }
     case "search rank":
-      return withVisibility(
-        { type: build.getInputTypeByName(rankTypeNamesOf(build).get(table)!) },
-        mayUse("select", table),
-      );
+      return withVisibility({ type: rankTypes.inputOf(build, table) }, mayUse("select", table));
   }
 }
 
@@ -197,7 +191,7 @@ const orderFieldsOf = memoizePerObject(
       ...columns.filter((column) => !isHidden(column)),
       ...relations,
       ...columns.filter(isHidden),
-      ...(rankTypeNamesOf(build).has(table) ? [rank] : []),
+      ...(rankTypes.namesOf(build).has(table) ? [rank] : []),
     ];
     return withUniqueNames(named, (name) => name === "and" || name === "or" || name === "not");
   },

@@ -4,7 +4,7 @@ import { ApiError, memoizePerObject } from "#runtime";
 import { castToComparable, TIME_CODECS } from "./codecs.ts";
 import { type OrderValueReader, orderTermsOf, type RowOrderTerm } from "./OrderByPlugin.ts";
 import { joinRelation } from "./row-conditions.ts";
-import { type Codec, isTable, keyOf, type PgRelation, type PgTable, sqlNameOf } from "./table.ts";
+import { type Codec, isTable, keyOf, type PgRelation, type PgTable, relationOf, sqlNameOf } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -87,10 +87,6 @@ function pagingArguments(
   const relation = pgRelationDetails && relationOf(pgRelationDetails);
   const skips = !relation || behavior.pgCodecRelationMatches(relation, "manyRelation:resource:list:offset");
   return skips ? { limit, offset } : { limit };
-}
-
-function relationOf({ registry, codec, relationName }: GraphileBuild.PgRelationsPluginRelationDetails) {
-  return registry.pgRelations[codec.name]?.[relationName];
 }
 
 export type RowOrder = {

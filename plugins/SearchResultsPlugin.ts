@@ -1,12 +1,11 @@
 import type { SQL } from "@dataplan/pg/pg-sql2";
 import type { GrafastFieldConfig, Step } from "grafast";
 import type {} from "graphile-build-pg";
-import { memoizePerObject } from "#runtime";
 import { withSource } from "./field-sources.ts";
-import { freeTypeName } from "./name-claims.ts";
+import { AddedTypes, freeTypeName } from "./name-claims.ts";
 import { type InputObject, SEARCH_RESULT_CODECS, type SearchResult, searchResultOf } from "./row-conditions.ts";
 import type { BindValue } from "./row-operators.ts";
-import { isTable, outputTypeOf, type PgTable } from "./table.ts";
+import { outputTypeOf, type PgTable, tablesOf } from "./table.ts";
 import { conditionFieldsOf, isSearchedTable, searchTypeOf } from "./WherePlugin.ts";
 
 declare global {
@@ -46,7 +45,7 @@ export const SearchResultsPlugin: GraphileConfig.Plugin = {
         // Types of the database keep their names.
         after: ["PgCodecs", "IndexedTablesPlugin", "FiltersPlugin", "WherePlugin", "OrderByPlugin", "AggregatesPlugin"],
         callback(_, build) {
-          for (const table of Object.values(build.pgResources).filter(isTable)) registerConnection(build, table);
+          for (const table of tablesOf(build)) registerConnection(build, table);
           return _;
         },
       },
@@ -65,15 +64,15 @@ export const SearchResultsPlugin: GraphileConfig.Plugin = {
 };
 
 /** The connection types of tables with texts: separate types, so that the connections of all rows keep their fields. */
-const connectionTypesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<PgTable, string>());
+const connectionTypes = new AddedTypes<PgTable>();
 
 function registerConnection(build: GraphileBuild.Build, table: PgTable): void {
   if (!isSearchedTable(table, build) || !build.behavior.pgResourceMatches(table, "query:resource:connection")) return;
   const { inflection } = build;
   const typeName = inflection.tableType(table.codec);
-  const connectionTypeName = freeTypeName(build, inflection.connectionType(`${typeName}SearchResult`));
+  const preferred = inflection.connectionType(`${typeName}SearchResult`);
+  const connectionTypeName = connectionTypes.claimName(build, table, preferred);
   const edgeTypeName = freeTypeName(build, inflection.edgeType(`${typeName}SearchResult`));
-  connectionTypesOf(build).set(table, connectionTypeName);
   build.registerCursorConnection!({
     typeName,
     connectionTypeName,
@@ -87,7 +86,7 @@ function registerConnection(build: GraphileBuild.Build, table: PgTable): void {
 function connectionsOf(fields: Fields, build: GraphileBuild.Build, { fieldWithHooks }: FieldsContext): Fields {
   const { inflection } = build;
   const added: Fields = {};
-  for (const [table, type] of connectionTypesOf(build)) {
+  for (const [table, type] of connectionTypes.namesOf(build)) {
     let fieldName = inflection.camelCase(`${inflection.tableType(table.codec)}-search-results`);
     while (fieldName in fields || fieldName in added) fieldName += "_";
     const scope = { fieldName, isPgFieldConnection: true, pgFieldResource: table } as const;

@@ -6,7 +6,7 @@ import { isInstantCodec } from "./codecs.ts";
 import { type QueryTopicValue, withSource } from "./field-sources.ts";
 import { invalidIdError, toOriginalCodec } from "./IdScalarPlugin.ts";
 import { timeTopicOf, topicOf } from "./row-events.ts";
-import { type Codec, inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf } from "./table.ts";
+import { type Codec, inputTypeOf, keyOf, outputTypeOf, type PgTable, sqlNameOf, tablesOf } from "./table.ts";
 import { maySelectKey, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {
@@ -55,15 +55,16 @@ export const SubscriptionsPlugin: GraphileConfig.Plugin = {
     hooks: {
       GraphQLObjectType_fields(fields, build, { scope, fieldWithHooks }) {
         if (!scope.isRootSubscription) return fields;
-        const tables = Object.values(build.pgResources).filter(isTable);
-        return tables.flatMap(parseSubscriptionTags).reduce((all, subscription) => {
-          if (!build.behavior.pgResourceMatches(subscription.table, "resource:select")) return all;
-          const { field: fieldName, table } = subscription;
-          const field = fieldWithHooks({ fieldName, pgFieldResource: table }, () =>
-            withVisibility(subscriptionField(build, subscription), maySelectKey(table)),
-          );
-          return build.extend(all, { [fieldName]: field }, `@subscription of ${sqlNameOf(table)}`);
-        }, fields);
+        return tablesOf(build)
+          .flatMap(parseSubscriptionTags)
+          .reduce((all, subscription) => {
+            if (!build.behavior.pgResourceMatches(subscription.table, "resource:select")) return all;
+            const { field: fieldName, table } = subscription;
+            const field = fieldWithHooks({ fieldName, pgFieldResource: table }, () =>
+              withVisibility(subscriptionField(build, subscription), maySelectKey(table)),
+            );
+            return build.extend(all, { [fieldName]: field }, `@subscription of ${sqlNameOf(table)}`);
+          }, fields);
       },
     },
   },

@@ -5,7 +5,7 @@ import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";
 import { type KeyArgument, type MutationVerb, withSource } from "./field-sources.ts";
 import { isSignUp } from "./function-call.ts";
 import { withNonNullItems } from "./graphql-types.ts";
-import { inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf, writableColumnsOf } from "./table.ts";
+import { inputTypeOf, keyOf, outputTypeOf, type PgTable, sqlNameOf, tablesOf, writableColumnsOf } from "./table.ts";
 import {
   allRules,
   fallbackTypeExtension,
@@ -95,9 +95,7 @@ export const TableMutationsPlugin: GraphileConfig.Plugin = {
 
 /** The generated mutations of all tables; a function of the same name replaces one. */
 const tableMutationsOf = memoizePerObject((build: GraphileBuild.Build): TableMutation[] =>
-  Object.values(build.pgResources)
-    .filter(isTable)
-    .flatMap((table) => mutationsOfTable(table, build)),
+  tablesOf(build).flatMap((table) => mutationsOfTable(table, build)),
 );
 
 export const mutationsOfTable = memoizePerObject((table: PgTable, build: GraphileBuild.Build): TableMutation[] =>

@@ -5,8 +5,8 @@ import { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf } from "./codecs.ts";
 import { functionsOfType } from "./FunctionPrecedencePlugin.ts";
 import { withNonNullItems } from "./graphql-types.ts";
-import { freeTypeName, withUniqueNames } from "./name-claims.ts";
-import { columnsShownAsRelations } from "./relation-names.ts";
+import { AddedTypes, withUniqueNames } from "./name-claims.ts";
+import { columnsShownAsRelations, relationFieldName } from "./relation-names.ts";
 import { type ConditionField, type ConditionFields, QUANTIFIERS } from "./row-conditions.ts";
 import {
   isSearched,
@@ -16,7 +16,16 @@ import {
   type RowOperator,
   SEARCHES,
 } from "./row-operators.ts";
-import { type Codec, inputTypeOf, isTable, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
+import {
+  type Codec,
+  inputTypeOf,
+  isTable,
+  type PgRelation,
+  type PgTable,
+  relationEntriesOf,
+  type SchemaResource,
+  tablesOf,
+} from "./table.ts";
 import { mayFollowRelation, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {
@@ -72,7 +81,7 @@ export const WherePlugin: GraphileConfig.Plugin = {
         after: ["PgCodecs", "IndexedTablesPlugin", "FiltersPlugin"],
         callback(_, build) {
           registerOperatorTypes(build);
-          for (const table of Object.values(build.pgResources).filter(isTable)) registerWhereTypes(build, table);
+          for (const table of tablesOf(build)) registerWhereTypes(build, table);
           return _;
         },
       },
@@ -94,7 +103,8 @@ export const WherePlugin: GraphileConfig.Plugin = {
   },
 };
 
-const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<string, string>());
+/** The types by the names that they have unless those are taken. */
+const inputTypes = new AddedTypes<string>();
 
 /** The type with this name, or with the next free one. */
 function registerInput(
@@ -102,13 +112,8 @@ function registerInput(
   preferred: string,
   spec: () => { description: string; isOneOf?: true; fields: () => Record<string, GraphQLInputFieldConfig> },
 ): void {
-  const name = freeTypeName(build, preferred);
-  typeNamesOf(build).set(preferred, name);
+  const name = inputTypes.claimName(build, preferred, preferred);
   build.registerInputObjectType(name, { isRowCondition: true }, spec, "WherePlugin");
-}
-
-function inputNamed(build: GraphileBuild.Build, preferred: string): GraphQLInputType {
-  return build.getInputTypeByName(typeNamesOf(build).get(preferred)!);
 }
 
 function whereTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
@@ -128,7 +133,7 @@ function rowsWhereTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTab
 }
 
 export function whereTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLInputType {
-  return inputNamed(build, whereTypeName(build, table));
+  return inputTypes.inputOf(build, whereTypeName(build, table));
 }
 
 function registerWhereTypes(build: GraphileBuild.Build, table: PgTable): void {
@@ -155,7 +160,7 @@ function registerWhereTypes(build: GraphileBuild.Build, table: PgTable): void {
 
 /** The type of a search of the table's rows. Null if none of its columns can be searched. */
 export function searchTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLInputType | null {
-  return isSearchedTable(table, build) ? inputNamed(build, searchTypeName(build, table)) : null;
+  return isSearchedTable(table, build) ? inputTypes.inputOf(build, searchTypeName(build, table)) : null;
 }
 
 function registerSearchTypes(build: GraphileBuild.Build, table: PgTable): void {
@@ -166,14 +171,14 @@ function registerSearchTypes(build: GraphileBuild.Build, table: PgTable): void {
     fields: () => ({
       fields: {
         type: new GraphQLNonNull(
-          new GraphQLList(new GraphQLNonNull(inputNamed(build, searchedFieldTypeName(build, table)))),
+          new GraphQLList(new GraphQLNonNull(inputTypes.inputOf(build, searchedFieldTypeName(build, table)))),
         ),
         description: "What is searched, as one text; without any, no row is found.",
       },
       ...Object.fromEntries(
         Object.entries(SEARCHES).map(([name, { description }]) => [
           name,
-          { type: inputNamed(build, SEARCH_TYPE), description },
+          { type: inputTypes.inputOf(build, SEARCH_TYPE), description },
         ]),
       ),
     }),
@@ -195,14 +200,14 @@ function searchedField(build: GraphileBuild.Build, table: PgTable, field: Condit
   switch (field.kind) {
     case "column": {
       if (!isSearched(field.codec)) return null;
-      const type = build.getTypeByName(typeNamesOf(build).get(SEARCHED_COLUMN_TYPE)!) as GraphQLInputType;
+      const type = inputTypes.inputOf(build, SEARCHED_COLUMN_TYPE);
       return withVisibility({ type }, mayUse("select", table, [field.column]));
     }
     case "related row":
     case "related rows": {
       const target = field.relation.remoteResource as PgTable;
       if (!isSearchedTable(target, build)) return null;
-      const type = inputNamed(build, searchedFieldTypeName(build, target));
+      const type = inputTypes.inputOf(build, searchedFieldTypeName(build, target));
       return withVisibility({ type }, mayFollowRelation(build, field.relation));
     }
     default:
@@ -237,13 +242,13 @@ function whereField(build: GraphileBuild.Build, table: PgTable, field: Condition
       return ruled(whereTypeOf(build, table), mayUse("select", table), WITH_AND_OR_NOT.not);
     case "search":
       return ruled(
-        inputNamed(build, searchTypeName(build, table)),
+        inputTypes.inputOf(build, searchTypeName(build, table)),
         mayUse("select", table),
         "The words are in texts of the row and of related rows.",
       );
     case "column":
       return ruled(
-        inputNamed(build, operatorTypeName(build, field.codec)),
+        inputTypes.inputOf(build, operatorTypeName(build, field.codec)),
         mayUse("select", table, [field.column]),
         table.codec.attributes[field.column]!.description,
       );
@@ -251,7 +256,9 @@ function whereField(build: GraphileBuild.Build, table: PgTable, field: Condition
     case "related rows": {
       const target = field.relation.remoteResource as PgTable;
       const type =
-        field.kind === "related row" ? whereTypeOf(build, target) : inputNamed(build, rowsWhereTypeName(build, target));
+        field.kind === "related row"
+          ? whereTypeOf(build, target)
+          : inputTypes.inputOf(build, rowsWhereTypeName(build, target));
       return ruled(type, mayFollowRelation(build, field.relation));
     }
   }
@@ -314,20 +321,13 @@ export type NamedRelation = { readonly name: string; readonly relation: PgRelati
 /** The relations that the schema shows, with the names of their fields. */
 export const relationsOf = memoizePerObject(({ codec }: PgTable, build: GraphileBuild.Build): NamedRelation[] => {
   const registry = build.input.pgRegistry;
-  const relations = Object.entries(registry.pgRelations[codec.name] ?? {}) as [string, PgRelation][];
-  return relations.flatMap(([relationName, relation]) => {
-    const { isUnique, isReferencee, remoteResource, extensions } = relation;
+  return relationEntriesOf(registry, codec).flatMap(([relationName, relation]) => {
+    const { isUnique, remoteResource, extensions } = relation;
     if (extensions?.isTemporal || !isTable(remoteResource as SchemaResource)) return [];
     const isMany = !isUnique;
     const behavior = isMany ? "manyRelation:resource:list" : "singularRelation:resource:single";
     if (!build.behavior.pgCodecRelationMatches(relation, behavior)) return [];
-    const details = { registry, codec, relationName };
-    const { inflection } = build;
-    const name = isMany
-      ? inflection.manyRelationList(details)
-      : isReferencee
-        ? inflection.singleRelationBackwards(details)
-        : inflection.singleRelation(details);
+    const name = relationFieldName(build.inflection, { registry, codec, relationName }, relation);
     return { name, relation, isMany };
   });
 });
@@ -361,16 +361,14 @@ function operatorTypeName(build: GraphileBuild.Build, codec: Codec): string {
 function registerOperatorTypes(build: GraphileBuild.Build): void {
   const { GraphQLString, GraphQLNonNull, GraphQLBoolean } = build.graphql;
   const codecs = new Map<string, Codec | null>([[NULL_TYPE, null]]);
-  for (const { codec } of Object.values(build.pgResources).filter(isTable)) {
+  for (const { codec } of tablesOf(build)) {
     for (const attribute of Object.values(codec.attributes)) {
       const name = operatorTypeName(build, attribute.codec);
       if (!codecs.has(name)) codecs.set(name, attribute.codec);
     }
   }
-  const searchedColumn = freeTypeName(build, SEARCHED_COLUMN_TYPE);
-  typeNamesOf(build).set(SEARCHED_COLUMN_TYPE, searchedColumn);
   build.registerEnumType(
-    searchedColumn,
+    inputTypes.claimName(build, SEARCHED_COLUMN_TYPE, SEARCHED_COLUMN_TYPE),
     {},
     () => ({
       description: "How a column is searched.",
@@ -412,7 +410,7 @@ function operatorFields(build: GraphileBuild.Build, codec: Codec): Record<string
       case "text":
         return GraphQLString;
       case "search":
-        return inputNamed(build, SEARCH_TYPE);
+        return inputTypes.inputOf(build, SEARCH_TYPE);
     }
   };
   return Object.fromEntries(

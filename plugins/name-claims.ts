@@ -1,7 +1,8 @@
 import { isEnumCodec, type PgCodecAnyScalar, type PgCodecWithAttributes, TYPES } from "@dataplan/pg";
+import type { GraphQLInputType } from "grafast/graphql";
 import { memoizePerObject } from "#runtime";
 import { TIME_CODECS } from "./codecs.ts";
-import { type Codec, isTable, type PgTable, type SchemaResource, sqlNameOf } from "./table.ts";
+import { type Codec, functionResourcesOf, type PgTable, type SchemaResource, sqlNameOf, tablesOf } from "./table.ts";
 
 type AssignedNames<Key extends object> = WeakMap<Key, string>;
 
@@ -188,15 +189,13 @@ function tableMutations(build: GraphileBuild.Build): { verb: "create" | "update"
 }
 
 const functionsOf = memoizePerObject((build: GraphileBuild.Build): SchemaResource[] => {
-  const functions = (Object.values(build.pgResources) as SchemaResource[]).filter(({ parameters }) => parameters);
-  return sortByPrecedence(functions, (resource) => build.inflection.functionType(resource), build);
+  return sortByPrecedence(functionResourcesOf(build), (resource) => build.inflection.functionType(resource), build);
 });
 
 /** Tables named by a comment first, then by age, so that adding a table renames no other. */
 const tablesInOrder = memoizePerObject((build: GraphileBuild.Build): PgTable[] => {
   const rankOf = ({ extensions, codec }: PgTable) => [!extensions?.tags?.name, oidOf(codec)];
-  const tables = Object.values(build.pgResources).filter(isTable);
-  return tables.sort((one, other) => compareRanks(rankOf(one), rankOf(other)));
+  return tablesOf(build).sort((one, other) => compareRanks(rankOf(one), rankOf(other)));
 });
 
 /**
@@ -253,7 +252,22 @@ type NameClaim = {
   readonly rename: (name: string) => void;
 };
 
-/** The free name of a type that a plugin adds: names of the database and of other plugins are taken. */
+/** The types that a plugin adds, by keys of its own. Names of the database and of other plugins are taken. */
+export class AddedTypes<Key> {
+  readonly namesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<Key, string>());
+
+  /** Returns the free name by which the plugin registers the type. */
+  claimName(build: GraphileBuild.Build, key: Key, preferred: string): string {
+    const name = freeTypeName(build, preferred);
+    this.namesOf(build).set(key, name);
+    return name;
+  }
+
+  inputOf(build: GraphileBuild.Build, key: Key): GraphQLInputType {
+    return build.getInputTypeByName(this.namesOf(build).get(key)!);
+  }
+}
+
 export function freeTypeName(build: GraphileBuild.Build, preferred: string): string {
   return build.getTypeMetaByName(preferred) === null ? preferred : freeTypeName(build, `${preferred}_`);
 }
@@ -291,4 +305,12 @@ export function withUniqueNames<Item>(
   }));
   assignUniqueNames(claims, isTaken);
   return new Map(items.map(([, item], index) => [names[index]!, item]));
+}
+
+/** The unique names of `withUniqueNames` by the items. */
+export function uniqueNamesOf<Item>(
+  items: readonly (readonly [name: string, item: Item])[],
+  isTaken?: (name: string) => boolean,
+): ReadonlyMap<Item, string> {
+  return new Map([...withUniqueNames(items, isTaken)].map(([name, item]) => [item, name]));
 }

@@ -3,7 +3,7 @@ import type { PgProc, PgType } from "graphile-build-pg/pg-introspection";
 import type { Catalog } from "#catalog";
 import { mayCallRoutine, mayNameColumn, mayNameTable } from "#planner/find-target";
 import { quotedName } from "#postgres/client";
-import type { SchemaResource } from "./table.ts";
+import { functionResourcesOf, type SchemaResource } from "./table.ts";
 
 const UNQUOTED_NAME = /^[a-z_][a-z0-9_$]*$/;
 
@@ -43,8 +43,7 @@ export function isKnownTo(role: string, { holder }: OmittedObject, catalog: Cata
 
 /** Functions without a field, because GraphQL has no type for a parameter or the result. */
 export function findFunctionsWithoutField(build: GraphileBuild.Build, schema: GraphQLSchema): OmittedObject[] {
-  const functions = (Object.values(build.pgResources) as SchemaResource[]).filter(({ parameters }) => parameters);
-  return functions.flatMap((resource): OmittedObject[] => {
+  return functionResourcesOf(build).flatMap((resource): OmittedObject[] => {
     const place = fieldPlaceOf(resource, build);
     const type = place && schema.getType(place.type);
     // Functions of a row type that callers cannot see are not reported.

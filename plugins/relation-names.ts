@@ -1,7 +1,7 @@
 import type { PgCodecWithAttributes } from "@dataplan/pg";
 import { memoizePerObject } from "#runtime";
 import { assignUniqueNames } from "./name-claims.ts";
-import { isTable, type PgRelation, resourcesOf } from "./table.ts";
+import { isTable, type PgRelation, primaryKeyOf, relationEntriesOf, resourcesOf } from "./table.ts";
 
 /** Row types whose preferred relation names are being computed: ends the recursion. */
 const codecsInProgress = new WeakSet<PgCodecWithAttributes>();
@@ -12,14 +12,11 @@ const renamedRelations = memoizePerObject(
     registry: NamedRelationDetails["registry"],
     inflection: GraphileBuild.Inflection,
   ): ReadonlyMap<string, string> => {
-    const relations = Object.entries(registry.pgRelations[codec.name] ?? {}) as [string, PgRelation][];
-    const hidden = columnsShownAsRelations(codec, registry);
-    const columns = Object.keys(codec.attributes).filter((column) => !hidden.has(column));
-    const columnNames = new Set(columns.map((attributeName) => inflection.attribute({ attributeName, codec })));
+    const columnNames = new Set(columnFieldNames(inflection, registry, codec));
     const renamed = new Map<string, string>();
 
     codecsInProgress.add(codec);
-    const claims = relations.map(([relationName, relation]) => ({
+    const claims = relationEntriesOf(registry, codec).map(([relationName, relation]) => ({
       preferred: preferredRelationName(inflection, { codec, registry, relationName }, relation),
       suffix: "_",
       derivedNames: (name: string) => [name],
@@ -60,7 +57,8 @@ export const relationNamesOf = memoizePerObject(
  */
 export const columnsShownAsRelations = memoizePerObject(
   (codec: PgCodecWithAttributes, registry: Registry): ReadonlySet<string> => {
-    const key = primaryKeyOf(registry, codec);
+    const table = resourcesOf(registry, codec).find(isTable);
+    const key = (table && primaryKeyOf(table)) ?? [];
     const columns = forwardRelations(registry, codec).flatMap(([, relation]) => {
       const column = singleColumnOf(relation);
       return column === null || (key.includes(column) && referenceRoleOf(relation) !== column) ? [] : column;
@@ -142,14 +140,9 @@ function singleColumnOf({ localAttributes }: PgRelation): string | null {
   return localAttributes.length === 1 ? localAttributes[0]! : null;
 }
 
-function primaryKeyOf(registry: Registry, codec: PgCodecWithAttributes): readonly string[] {
-  const table = resourcesOf(registry, codec).find(isTable);
-  return table?.uniques.find(({ isPrimary }) => isPrimary)?.attributes ?? [];
-}
-
 function forwardRelations(registry: Registry, codec: PgCodecWithAttributes): [string, PgRelation][] {
   const position = Object.keys(codec.attributes);
-  return relationsOf(registry, codec)
+  return relationEntriesOf(registry, codec)
     .filter(([, { isReferencee }]) => !isReferencee)
     .sort(
       ([, one], [, other]) => position.indexOf(one.localAttributes[0]!) - position.indexOf(other.localAttributes[0]!),
@@ -159,13 +152,9 @@ function forwardRelations(registry: Registry, codec: PgCodecWithAttributes): [st
 function backwardRelations(registry: Registry, codec: PgCodecWithAttributes): [string, PgRelation][] {
   const position = ({ remoteResource, remoteAttributes }: PgRelation) =>
     Object.keys(remoteResource.codec.attributes).indexOf(remoteAttributes[0]!);
-  return relationsOf(registry, codec)
+  return relationEntriesOf(registry, codec)
     .filter(([, { isReferencee }]) => isReferencee)
     .sort(([, one], [, other]) => position(one) - position(other));
-}
-
-function relationsOf(registry: Registry, codec: PgCodecWithAttributes): [string, PgRelation][] {
-  return Object.entries(registry.pgRelations[codec.name] ?? {}) as [string, PgRelation][];
 }
 
 type NamedRelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
@@ -187,4 +176,14 @@ function preferredRelationName(
 ): string {
   if (!isReferencee) return inflection.singleRelation(details);
   return isUnique ? inflection.singleRelationBackwards(details) : inflection._manyRelation(details);
+}
+
+/** The name of the field that the schema has for the relation. */
+export function relationFieldName(
+  inflection: GraphileBuild.Inflection,
+  details: NamedRelationDetails,
+  { isReferencee, isUnique }: PgRelation,
+): string {
+  if (!isUnique) return inflection.manyRelationList(details);
+  return isReferencee ? inflection.singleRelationBackwards(details) : inflection.singleRelation(details);
 }

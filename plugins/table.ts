@@ -21,6 +21,14 @@ export function isTable(resource: SchemaResource): resource is PgTable {
   return !resource.parameters && Boolean(resource.codec.attributes) && !resource.isVirtual;
 }
 
+export function tablesOf({ pgResources }: GraphileBuild.Build): PgTable[] {
+  return Object.values(pgResources).filter(isTable);
+}
+
+export function functionResourcesOf({ pgResources }: GraphileBuild.Build): SchemaResource[] {
+  return (Object.values(pgResources) as SchemaResource[]).filter(({ parameters }) => parameters);
+}
+
 type SchemaRegistry = GraphileBuild.BuildInput["pgRegistry"];
 
 /** All resources that return rows of this type: its table, and functions. */
@@ -32,6 +40,20 @@ const resourcesByCodec = memoizePerObject(({ pgResources }: SchemaRegistry) =>
   Map.groupBy(Object.values(pgResources) as SchemaResource[], ({ codec }): Codec => codec),
 );
 
+/** The relations of a row type, with their names in the registry. */
+export function relationEntriesOf({ pgRelations }: SchemaRegistry, { name }: Codec): [string, PgRelation][] {
+  return Object.entries(pgRelations[name] ?? {}) as [string, PgRelation][];
+}
+
+/** Undefined if the registry does not have the relation. */
+export function relationOf({
+  registry,
+  codec,
+  relationName,
+}: GraphileBuild.PgRelationsPluginRelationDetails): PgRelation | undefined {
+  return registry.pgRelations[codec.name]?.[relationName];
+}
+
 /** `public.things`, for messages. */
 export function sqlNameOf({ name, extensions }: Pick<SchemaResource, "name" | "extensions">): string {
   return extensions?.pg ? `${extensions.pg.schemaName}.${extensions.pg.name}` : name;
@@ -41,14 +63,17 @@ export function sqlNameOf({ name, extensions }: Pick<SchemaResource, "name" | "e
  * The columns that identify a row: the primary key, or else a unique constraint over columns that are not null. Null when there
  * is neither.
  */
-export function keyOf({ uniques, codec }: PgTable): readonly string[] | null {
-  const key =
-    uniques.find(({ isPrimary }) => isPrimary) ??
-    uniques.find(
-      ({ attributes, extensions }) =>
-        !extensions?.isFromIndex && attributes.every((name) => codec.attributes[name]?.notNull),
-    );
-  return key?.attributes ?? null;
+export function keyOf(table: PgTable): readonly string[] | null {
+  const { uniques, codec } = table;
+  const unique = uniques.find(
+    ({ attributes, extensions }) =>
+      !extensions?.isFromIndex && attributes.every((name) => codec.attributes[name]?.notNull),
+  );
+  return primaryKeyOf(table) ?? unique?.attributes ?? null;
+}
+
+export function primaryKeyOf({ uniques }: PgTable): readonly string[] | null {
+  return uniques.find(({ isPrimary }) => isPrimary)?.attributes ?? null;
 }
 
 /** The column with this description in a row type. */
@@ -91,21 +116,16 @@ export type GraphqlTableNames = {
   readonly fields: readonly string[];
 };
 
-export function listGraphqlTableNames(
-  { pgResources, inflection }: GraphileBuild.Build,
-  schema: GraphQLSchema,
-): GraphqlTableNames[] {
+export function listGraphqlTableNames(build: GraphileBuild.Build, schema: GraphQLSchema): GraphqlTableNames[] {
+  const { inflection } = build;
   const queries = schema.getQueryType()?.getFields() ?? {};
-  return Object.values(pgResources)
-    .filter(isTable)
-    .flatMap((resource) => {
-      const { pg } = resource.extensions ?? {};
-      const type = inflection.tableType(resource.codec);
-      if (!pg || !schema.getType(type)) return [];
-      const rowName = inflection._singularizedResourceName(resource);
-      const fields = [inflection.allRowsOf(rowName), inflection.camelCase(rowName)].filter((name) =>
-        Object.hasOwn(queries, name),
-      );
-      return [{ schema: pg.schemaName, table: pg.name, type, fields }];
-    });
+  return tablesOf(build).flatMap((resource) => {
+    const { pg } = resource.extensions ?? {};
+    const type = inflection.tableType(resource.codec);
+    if (!pg || !schema.getType(type)) return [];
+    const rowName = inflection._singularizedResourceName(resource);
+    const names = [inflection.allRowsOf(rowName), inflection.camelCase(rowName)];
+    const fields = names.filter((name) => Object.hasOwn(queries, name));
+    return [{ schema: pg.schemaName, table: pg.name, type, fields }];
+  });
 }
