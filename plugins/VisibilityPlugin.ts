@@ -177,6 +177,11 @@ export function visibilityRuleOf({ extensions }: WithExtensions): VisibilityRule
   return (extensions as VisibilityExtensions | undefined)?.visibilityRule ?? null;
 }
 
+/** True if the role has the privileges that the element needs. */
+export function isVisibleTo(element: WithExtensions, role: RolePrivileges): boolean {
+  return visibilityRuleOf(element)?.(role) ?? true;
+}
+
 /** Extensions of a field that has this type where its own type is hidden. */
 export function fallbackTypeExtension(type: GraphQLOutputType): VisibilityExtensions {
   return { fallbackType: type };

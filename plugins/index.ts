@@ -76,8 +76,8 @@ export {
 } from "./table.ts";
 export {
   fallbackTypeOf,
+  isVisibleTo,
   type RolePrivileges,
-  visibilityRuleOf,
   withheldValueOf,
 } from "./VisibilityPlugin.ts";
 export { hasRowArgument, isRowArgument } from "./WherePlugin.ts";

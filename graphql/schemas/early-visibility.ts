@@ -17,7 +17,7 @@ import {
   visit,
   visitWithTypeInfo,
 } from "grafast/graphql";
-import { visibilityRuleOf, withheldValueOf } from "#plugins";
+import { isVisibleTo, withheldValueOf } from "#plugins";
 import { memoizePerObject } from "#runtime";
 import type { PrivilegesByUse } from "./role-schemas.ts";
 
@@ -97,7 +97,7 @@ export class EarlyVisibility {
   }
 
   #isPermitted(element: { readonly extensions?: object | null | undefined }): boolean {
-    return visibilityRuleOf(element)?.(this.#role.hidden) !== false;
+    return isVisibleTo(element, this.#role.hidden);
   }
 
   #isShownField(field: Parameters<typeof withheldValueOf>[0]): boolean {

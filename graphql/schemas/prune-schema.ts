@@ -35,9 +35,9 @@ import {
   fallbackTypeOf,
   IS_EMPTY_FIELD,
   isLosableInterface,
+  isVisibleTo,
   type RolePrivileges,
   sourceOf,
-  visibilityRuleOf,
   withheldValueOf,
   withSource,
 } from "#plugins";
@@ -286,8 +286,7 @@ export function* findHiddenElements(schema: GraphQLSchema, role: RolePrivileges)
 }
 
 function forbiddenElements(type: GraphQLNamedType, schema: GraphQLSchema, role: RolePrivileges): SchemaElement[] {
-  const isForbidden = (element: Exclude<SchemaElement, GraphQLNamedType>) =>
-    visibilityRuleOf(element)?.(role) === false;
+  const isForbidden = (element: Exclude<SchemaElement, GraphQLNamedType>) => !isVisibleTo(element, role);
   if (isInputObjectType(type)) return Object.values(type.getFields()).filter(isForbidden);
   if (isEnumType(type)) return type.getValues().filter(isForbidden);
   const isForbiddenField = (field: OutputField) => {

@@ -15,7 +15,7 @@ import {
   print,
 } from "grafast/graphql";
 import { type CompressedContent, compressContent, compressedResponse, methodNotAllowed, notFound } from "#http";
-import { type RolePrivileges, visibilityRuleOf } from "#plugins";
+import { isVisibleTo, type RolePrivileges } from "#plugins";
 import { memoize } from "#runtime";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./request/http-messages.ts";
 
@@ -143,7 +143,7 @@ export function sampleQuery(schema: GraphQLSchema, table: string): string | null
 /** A query for the rows of the first tables that a role may read; null if there is none. */
 export function sampleTablesQuery(schema: GraphQLSchema, role: RolePrivileges): string | null {
   // The schema of anonymous callers has fields that they may use after sign-in only.
-  const mayUse = (field: QueryField) => visibilityRuleOf(field)?.(role) ?? true;
+  const mayUse = (field: QueryField) => isVisibleTo(field, role);
   const usable = Object.values(schema.getQueryType()?.getFields() ?? {})
     .filter((field) => mayUse(field) && !field.args.some(isRequiredArgument))
     .map((field) => ({ rowType: rowTypeOf(field), selection: selectRows(field, mayUse) }))
