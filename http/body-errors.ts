@@ -1,6 +1,5 @@
 import { type ApiError, unavailable } from "#runtime";
 import { HttpError } from "./http-error.ts";
-import type { BodyLimit } from "./request.ts";
 
 /** The longest pause while a body is being received. */
 export const BODY_IDLE_MS = 15_000;
@@ -9,7 +8,7 @@ export const CHUNK_OVERHEAD_BYTES = 512;
 /** The number is enough for the largest body in chunks of 640 bytes. */
 export const MAX_CHUNKS = 16_384;
 
-export function bodyTooLarge({ bytes, hint }: BodyLimit): HttpError {
+export function bodyTooLarge({ bytes, hint }: { readonly bytes: number; readonly hint?: string }): HttpError {
   return new HttpError(413, "PAYLOAD_TOO_LARGE", `The body is larger than ${bytes} bytes.`, {
     hint: ["Send it in several requests.", hint].join(" ").trimEnd(),
   });

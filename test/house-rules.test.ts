@@ -113,7 +113,7 @@ const WITHOUT_PROTOCOL = [
 const INTERFACES = ["rest-gateway", "graphql", "realtime"];
 
 /** Files, each of which imports the next one, if only for a type. Lower this when it falls. */
-const LONGEST_PATH = 40;
+const LONGEST_PATH = 39;
 
 describe("the rules of the rooms", () => {
   const folders = rooms.map(({ folder }) => folder);
