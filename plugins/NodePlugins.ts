@@ -47,7 +47,7 @@ export const TableNodesPlugin: GraphileConfig.Plugin = {
 export const NodeIdsPlugin: GraphileConfig.Plugin = {
   name: "NodeIdsPlugin",
   description: "Rows have a global id, nodeId, beside their own, for roles that may select their key",
-  after: ["NamesPlugin", "NameClashesPlugin", "NodePlugin"],
+  after: ["NamesPlugin", "NodePlugin"],
   inflection: {
     replace: {
       nodeIdFieldName: () => NODE_ID,

@@ -34,7 +34,7 @@ import {
   MemoizedBehaviorsPlugin,
 } from "./LinearTimePlugins.ts";
 import { LiveQueryPlugin } from "./LiveQueryPlugin.ts";
-import { NameClashesPlugin, NamesPlugin } from "./NamePlugins.ts";
+import { NamesPlugin } from "./NamesPlugin.ts";
 import { NestedInsertPlugin } from "./NestedInsertPlugin.ts";
 import { CORE_NODE_PLUGINS, NodeIdsPlugin, TableNodesPlugin } from "./NodePlugins.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
@@ -103,7 +103,6 @@ const OWN_PLUGINS: readonly GraphileConfig.Plugin[] = [
   StrictScalarsPlugin,
   ScalarInputPlugin,
   NamesPlugin,
-  NameClashesPlugin,
   CollectionsPlugin,
   ForeignKeysPlugin,
   FunctionPrecedencePlugin,

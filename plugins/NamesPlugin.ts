@@ -18,6 +18,14 @@ declare global {
       NamesPlugin: true;
     }
   }
+  namespace GraphileBuild {
+    interface Inflection {
+      /** The field with all rows. */
+      allRowsOf(this: GraphileBuild.Inflection, thing: string): string;
+      /** The base name of a function's input and connection. */
+      functionType(this: GraphileBuild.Inflection, resource: SchemaResource): string;
+    }
+  }
 }
 
 /** Type names that GraphQL or this schema use, and that a table may have. */
@@ -37,96 +45,6 @@ const RESERVED_TYPE_NAMES: ReadonlySet<string> = new Set([
 /** Appended to the name of a function's resource when a table has that name. */
 const SHARED_NAME_SUFFIX = "()";
 
-export const NamesPlugin: GraphileConfig.Plugin = {
-  name: "NamesPlugin",
-  description: "Names such as thing(id), things, and author for author_id, without the ByKey suffixes of core",
-  after: ["TransliterationPlugin"],
-  inflection: {
-    replace: {
-      // SQL names may have any characters; letters are transliterated already.
-      coerceToGraphQLName(previous, _preset, name) {
-        return previous!(name)
-          .replace(/\W+/g, "_")
-          .replace(/^(?=\d)/, "_");
-      },
-      // A number at the end has no plural.
-      pluralize: (previous, _preset, word) => (/\d$/.test(word) ? word : previous!(word)),
-      // Without its plural ending, `s` would have no letters.
-      singularize: (previous, _preset, word) => previous!(word) || word,
-      // PostGraphile names the column rowId and keeps id for its global ids.
-      _attributeName(_previous, _preset, { attributeName, codec }) {
-        return this.coerceToGraphQLName(codec.attributes[attributeName]?.extensions?.tags?.name ?? attributeName);
-      },
-      tableType(previous, _preset, codec) {
-        const name = previous!(codec);
-        return RESERVED_TYPE_NAMES.has(name) ? `${name}Record` : name;
-      },
-      // Core needs one name each for tables and functions, which may share one in Postgres.
-      functionResourceName(previous, _preset, details) {
-        const { pgProc } = details;
-        const isTaken = pgProc.getNamespace()?.getClass({ name: pgProc.proname });
-        return `${previous!(details)}${isTaken ? SHARED_NAME_SUFFIX : ""}`;
-      },
-      _functionName: (previous, _preset, details) => previous!(details).replace(SHARED_NAME_SUFFIX, ""),
-      connectionField: (_previous, _preset, name) => name,
-      listField: (_previous, _preset, name) => name,
-      _allRows(_previous, _preset, resource) {
-        return this.allRowsOf(this._singularizedResourceName(resource));
-      },
-      rowByUnique(_previous, _preset, { resource }) {
-        return this.camelCase(this._singularizedResourceName(resource));
-      },
-      singleRelation(previous, _preset, details) {
-        return relationTagOf(details, "fieldName") ?? relationNameOf(this, details) ?? previous!(details);
-      },
-      singleRelationBackwards(previous, _preset, details) {
-        return (
-          relationTagOf(details, "foreignSingleFieldName") ??
-          relationTagOf(details, "foreignFieldName") ??
-          relationNameOf(this, details) ??
-          previous!(details)
-        );
-      },
-      _manyRelation(previous, _preset, details) {
-        return relationTagOf(details, "foreignFieldName") ?? relationNameOf(this, details) ?? previous!(details);
-      },
-    },
-  },
-};
-
-type RelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
-
-function relationNameOf(
-  inflection: GraphileBuild.Inflection,
-  { registry, codec, relationName }: RelationDetails,
-): string | undefined {
-  return relationNamesOf(codec, registry, inflection).get(relationName);
-}
-
-function relationTagOf(
-  details: RelationDetails,
-  tag: "fieldName" | "foreignFieldName" | "foreignSingleFieldName",
-): string | undefined {
-  const name = relationOf(details)?.extensions?.tags?.[tag];
-  return typeof name === "string" ? name : undefined;
-}
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      NameClashesPlugin: true;
-    }
-  }
-  namespace GraphileBuild {
-    interface Inflection {
-      /** The field with all rows. */
-      allRowsOf(this: GraphileBuild.Inflection, thing: string): string;
-      /** The base name of a function's input and connection. */
-      functionType(this: GraphileBuild.Inflection, resource: SchemaResource): string;
-    }
-  }
-}
-
 /** Makes a registry name unique. Clients do not see it. */
 const UNIQUE_SUFFIX = /~\d+/;
 
@@ -134,10 +52,11 @@ const CORE_CODEC_NAMES: ReadonlySet<string> = new Set(["ltree", ...Object.values
 
 const UNNAMED_FIELD = "unnamed";
 
-export const NameClashesPlugin: GraphileConfig.Plugin = {
-  name: "NameClashesPlugin",
-  description: "Of two objects with the same GraphQL name, the second is renamed",
-  after: ["NamesPlugin"],
+export const NamesPlugin: GraphileConfig.Plugin = {
+  name: "NamesPlugin",
+  description:
+    "Names such as thing(id), things, and author for author_id, without the ByKey suffixes of core; of two objects with one name, the second is renamed",
+  after: ["TransliterationPlugin"],
   inflection: {
     add: {
       allRowsOf(_preset, thing) {
@@ -149,6 +68,55 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
       },
     },
     replace: {
+      // SQL names may have any characters; letters are transliterated already.
+      coerceToGraphQLName(previous, _preset, name) {
+        const coerced = previous!(name)
+          .replace(/\W+/g, "_")
+          .replace(/^(?=\d)/, "_");
+        return /^_*$/.test(coerced) ? UNNAMED_FIELD : coerced;
+      },
+      // A number at the end has no plural.
+      pluralize: (previous, _preset, word) => (/\d$/.test(word) ? word : previous!(word)),
+      // Without its plural ending, `s` would have no letters.
+      singularize: (previous, _preset, word) => previous!(word) || word,
+      // PostGraphile names the column rowId and keeps id for its global ids.
+      _attributeName(_previous, _preset, { attributeName, codec }) {
+        return this.coerceToGraphQLName(codec.attributes[attributeName]?.extensions?.tags?.name ?? attributeName);
+      },
+      tableType(previous, _preset, codec) {
+        const name = previous!(codec);
+        return typeNames.get(codec) ?? (RESERVED_TYPE_NAMES.has(name) ? `${name}Record` : name);
+      },
+      // Core needs one name each for tables and functions, which may share one in Postgres.
+      functionResourceName(previous, _preset, details) {
+        const { pgProc } = details;
+        const isTaken = pgProc.getNamespace()?.getClass({ name: pgProc.proname });
+        const name = `${previous!(details)}${isTaken ? SHARED_NAME_SUFFIX : ""}`;
+        return uniqueRegistryName(this, "resource", name, pgProc._id);
+      },
+      _functionName(previous, _preset, details) {
+        return this.coerceToGraphQLName(withoutUniqueSuffix(previous!(details).replace(SHARED_NAME_SUFFIX, "")));
+      },
+      connectionField: (_previous, _preset, name) => name,
+      listField: (_previous, _preset, name) => name,
+      _allRows(_previous, _preset, resource) {
+        return this.allRowsOf(this._singularizedResourceName(resource));
+      },
+      rowByUnique(_previous, _preset, { resource }) {
+        return this.camelCase(this._singularizedResourceName(resource));
+      },
+      singleRelation(previous, _preset, details) {
+        const tagged = relationTagOf(details, "fieldName");
+        return uniqueRelationName(this, details, tagged ?? relationNameOf(this, details) ?? previous!(details));
+      },
+      singleRelationBackwards(previous, _preset, details) {
+        const tagged = relationTagOf(details, "foreignSingleFieldName") ?? relationTagOf(details, "foreignFieldName");
+        return uniqueRelationName(this, details, tagged ?? relationNameOf(this, details) ?? previous!(details));
+      },
+      _manyRelation(previous, _preset, details) {
+        const tagged = relationTagOf(details, "foreignFieldName");
+        return uniqueRelationName(this, details, tagged ?? relationNameOf(this, details) ?? previous!(details));
+      },
       classCodecName(previous, _preset, details) {
         return uniqueRegistryName(this, "codec", previous!(details), details.pgClass._id);
       },
@@ -162,19 +130,12 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
       tableResourceName(previous, _preset, details) {
         return uniqueRegistryName(this, "resource", previous!(details), details.pgClass._id);
       },
-      functionResourceName(previous, _preset, details) {
-        return uniqueRegistryName(this, "resource", previous!(details), details.pgProc._id);
-      },
       resourceRelationName(previous, _preset, details) {
         const { localClass, localAttributes, foreignClass, foreignAttributes } = details;
         const numbers = [...localAttributes, ...foreignAttributes].map(({ attnum }) => attnum);
         // Two foreign keys of the same columns are one relation.
         const id = [foreignClass._id, ...numbers].join("_");
         return uniqueRegistryName(this, `relation of ${localClass._id}`, previous!(details), id);
-      },
-      coerceToGraphQLName(previous, _preset, name) {
-        const coerced = previous!(name);
-        return /^_*$/.test(coerced) ? UNNAMED_FIELD : coerced;
       },
       _codecName(_previous, _preset, codec) {
         return this.coerceToGraphQLName(withoutUniqueSuffix(codec.name));
@@ -183,15 +144,11 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
         const name = codec.extensions?.tags?.name ?? withoutUniqueSuffix(codec.name);
         return typeNames.get(codec) ?? this.upperCamelCase(this.coerceToGraphQLName(name));
       },
-      tableType: (previous, _preset, codec) => typeNames.get(codec) ?? previous!(codec),
       _resourceName(_previous, _preset, resource) {
         return this.coerceToGraphQLName(resource.extensions?.tags?.name ?? withoutUniqueSuffix(resource.name));
       },
       _singularizedResourceName(previous, _preset, resource) {
         return resourceNames.get(resource) ?? this.coerceToGraphQLName(previous!(resource));
-      },
-      _functionName(previous, _preset, details) {
-        return this.coerceToGraphQLName(withoutUniqueSuffix(previous!(details)));
       },
       customQueryField: (previous, _preset, details) => resourceNames.get(details.resource) ?? previous!(details),
       customMutationField: (previous, _preset, details) => resourceNames.get(details.resource) ?? previous!(details),
@@ -215,15 +172,6 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
       },
       scalarFunctionEdgeType(_previous, _preset, { resource }) {
         return this.edgeType(this.functionType(resource));
-      },
-      singleRelation(previous, _preset, details) {
-        return uniqueRelationName(this, details, previous!(details));
-      },
-      singleRelationBackwards(previous, _preset, details) {
-        return uniqueRelationName(this, details, previous!(details));
-      },
-      _manyRelation(previous, _preset, details) {
-        return uniqueRelationName(this, details, previous!(details));
       },
       attribute(previous, _preset, { codec, attributeName }) {
         const nameOf = (attributeName: string) => previous!({ codec, attributeName });
@@ -254,6 +202,23 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
     },
   },
 };
+
+type RelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
+
+function relationNameOf(
+  inflection: GraphileBuild.Inflection,
+  { registry, codec, relationName }: RelationDetails,
+): string | undefined {
+  return relationNamesOf(codec, registry, inflection).get(relationName);
+}
+
+function relationTagOf(
+  details: RelationDetails,
+  tag: "fieldName" | "foreignFieldName" | "foreignSingleFieldName",
+): string | undefined {
+  const name = relationOf(details)?.extensions?.tags?.[tag];
+  return typeof name === "string" ? name : undefined;
+}
 
 const ownersByInflection = new WeakMap<GraphileBuild.Inflection, Map<string, string>>();
 
