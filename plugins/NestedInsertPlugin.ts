@@ -53,7 +53,7 @@ export const NestedInsertPlugin: GraphileConfig.Plugin = {
   },
 };
 
-type InputFields = Readonly<Record<string, GrafastInputFieldConfig>>;
+type InputFields = Record<string, GrafastInputFieldConfig>;
 
 const nestedTypes = new AddedTypes<PgRelation>();
 
@@ -93,11 +93,11 @@ function withNestedFields(
       relation.localAttributes.map((attributeName) => inflection.attribute({ attributeName, codec: table.codec })),
     ),
   );
-  const columns = Object.entries(fields).map(([name, field]) => {
-    return [name, optional.has(name) ? { ...field, type: getNullableType(field.type) } : field];
-  });
+  for (const [name, field] of Object.entries(fields)) {
+    if (optional.has(name)) fields[name] = { ...field, type: getNullableType(field.type) };
+  }
   const nested = relations.map((each) => [each.name, nestedField(build, table, each, through)]);
-  return build.extend(Object.fromEntries(columns), Object.fromEntries(nested), `related rows of ${table.name}`);
+  return build.extend(fields, Object.fromEntries(nested), `related rows of ${table.name}`);
 }
 
 function nestedField(

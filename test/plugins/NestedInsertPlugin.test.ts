@@ -13,6 +13,8 @@ const TABLES = `
   create table public.people (id bigint generated always as identity primary key, name text, boss bigint references public.people);
   create table public.notes (order_id bigint primary key references public.orders, text text not null);
   create table public.logs (id bigint generated always as identity primary key, order_id bigint references public.orders, text text);
+  create table public.plans (id bigint generated always as identity primary key, constructor_id bigint references public.people);
+  comment on constraint plans_constructor_id_fkey on public.plans is '@nestedInsert forward';
   comment on constraint orders_customer_id_fkey on public.orders is '@nestedInsert';
   comment on constraint lines_order_id_fkey on public.lines is '@nestedInsert backward';
   comment on constraint notes_order_id_fkey on public.notes is '@nestedInsert';
@@ -63,6 +65,10 @@ describe("the inputs of tables with @nestedInsert", () => {
     });
     expect(fieldsOf("PersonPeopleNestedInput")).toEqual({ name: "String", people: "[PersonPeopleNestedInput!]" });
     expect(fieldsOf("PersonBossNestedInput")).toEqual({ name: "String", boss: "ID", boss_: "PersonBossNestedInput" });
+  });
+
+  test("have related rows with the names of methods of objects", () => {
+    expect(fieldsOf("CreatePlanInput")).toEqual({ constructorId: "ID", constructor: "PlanConstructorNestedInput" });
   });
 
   test("of updates have columns only", () => {
