@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type pg from "pg";
 import { withClient } from "#postgres/client";
@@ -31,8 +31,17 @@ import { splitStatements } from "./split-statements.ts";
 
 type WrittenMigration = Pick<CommittedMigration, "file" | "name" | "hash">;
 
+type UnfinishedCommit = {
+  /** The names of the migrations that it writes. */
+  readonly migrations: readonly string[];
+  /** When each file of `current/` was written, by its name, in milliseconds since 1970. */
+  readonly files: Readonly<Record<string, number>>;
+};
+
+const NOTHING_UNFINISHED: UnfinishedCommit = { migrations: [], files: {} };
+
 const NO_TRANSACTION = "--! no-transaction";
-/** Has the names of the migrations that a commit writes, one per line, until their files in `current/` are deleted. */
+/** The record of a commit, which is there until its files in `current/` are deleted. */
 const UNFINISHED = ".unfinished";
 const DRAFT = ".draft";
 const MAX_NAME_LENGTH = 60;
@@ -59,21 +68,27 @@ export async function commitCurrent(
   if (/\p{Cc}/u.test(message) || message.length > 200)
     throw new Error("The message is one line of at most 200 characters.");
   const files = await currentFiles(history);
-  if (files.length === 0) throw new Error(`${displayPath(join(history.folder, "current"))} has nothing to commit.`);
+  if (files.length === 0) {
+    await writeUnfinished(history, NOTHING_UNFINISHED);
+    throw new Error(`${displayPath(join(history.folder, "current"))} has nothing to commit.`);
+  }
   const committed = await committedMigrations(history);
   const applied = await readAppliedHashes(history, settings.url);
   const groups = groupIntoMigrations(files);
+  const times = await writingTimes(files);
   const unfinished = await readUnfinished(history);
-  const found = findWritten(
-    committed.filter(({ name }) => unfinished.has(name)),
-    groups,
-    applied,
-  );
+  const begun = committed.filter(({ name }) => unfinished.migrations.includes(name));
+  const isSame = ({ name }: CurrentFile) => unfinished.files[name] === times[name];
+  const found = findWritten(begun, groups, { applied, isSame });
+  const forgotten = begun.find((each) => !applied.has(each.hash) && !found.includes(each));
+  if (forgotten) throw new Error(refuseForgotten(forgotten));
   for (const { file } of found) report(`${displayPath(file)}: an interrupted commit has written it, and is finished.`);
   if (found.length === 0) reportStatements?.(await rehearseCurrent(settings));
   const added = makeMigrations(history, message, groups.slice(found.length), committed);
   const written = [...found, ...added];
-  await writeUnfinished(history, written);
+  const record = (migrations: readonly WrittenMigration[]) =>
+    writeUnfinished(history, { migrations: migrations.map(({ name }) => name), files: times });
+  await record(written);
   await writeMigrations(added);
   const isPending = ({ hash }: WrittenMigration) => !applied.has(hash);
   const changed = written.map(({ file }) => displayPath(file));
@@ -93,28 +108,36 @@ export async function commitCurrent(
     changed.push(...(await writeSchemaFiles(schemas)));
   } catch (error) {
     await removeMigrations(history, written.filter(isPending), settings.url);
-    await writeUnfinished(
-      history,
-      written.filter((migration) => !isPending(migration)),
-    );
+    await record(written.filter((migration) => !isPending(migration)));
     throw error;
   }
   // Done last, so that the SQL is always in at least one of the two folders.
   await clearCurrentRecord(history, settings.url);
   for (const { file } of files) await rm(file, { force: true });
-  await writeUnfinished(history, []);
+  await writeUnfinished(history, NOTHING_UNFINISHED);
   return changed;
 }
 
-async function readUnfinished(history: MigrationHistory): Promise<ReadonlySet<string>> {
-  const file = join(committedFolder(history), UNFINISHED);
-  return new Set(existsSync(file) ? (await readFile(file, "utf8")).split("\n") : []);
+async function writingTimes(files: readonly CurrentFile[]): Promise<UnfinishedCommit["files"]> {
+  return Object.fromEntries(await Promise.all(files.map(async ({ name, file }) => [name, (await stat(file)).mtimeMs])));
 }
 
-async function writeUnfinished(history: MigrationHistory, migrations: readonly WrittenMigration[]): Promise<void> {
+async function readUnfinished(history: MigrationHistory): Promise<UnfinishedCommit> {
   const file = join(committedFolder(history), UNFINISHED);
-  if (migrations.length === 0) await rm(file, { force: true });
-  else await writeWhole(file, migrations.map(({ name }) => name).join("\n"));
+  return existsSync(file) ? JSON.parse(await readFile(file, "utf8")) : NOTHING_UNFINISHED;
+}
+
+async function writeUnfinished(history: MigrationHistory, commit: UnfinishedCommit): Promise<void> {
+  const file = join(committedFolder(history), UNFINISHED);
+  if (commit.migrations.length === 0) await rm(file, { force: true });
+  else await writeWhole(file, JSON.stringify(commit));
+}
+
+function refuseForgotten({ file }: CommittedMigration): string {
+  return (
+    `An interrupted commit has written ${displayPath(file)}, which is not applied here, and current/ was changed since. ` +
+    "Delete that file if no other database has it, or apply it by migrate. Then commit again."
+  );
 }
 
 /** Writes a file that is complete or absent, also if the process is killed. */
@@ -139,11 +162,12 @@ async function readAppliedHashes({ name }: MigrationHistory, url: string): Promi
 function findWritten(
   unfinished: readonly CommittedMigration[],
   groups: readonly (readonly CurrentFile[])[],
-  applied: ReadonlySet<string>,
+  { applied, isSame }: { readonly applied: ReadonlySet<string>; readonly isSame: (file: CurrentFile) => boolean },
 ): readonly CommittedMigration[] {
   for (let count = Math.min(groups.length, unfinished.length); count > 0; count--) {
     const last = unfinished.slice(-count);
     const isWritten = last.every(({ body, hash }, index) => {
+      if (!groups[index]!.every(isSame)) return false;
       if (body.trim() === bodyOf(groups[index]!).trim()) return true;
       // The commit was interrupted while it emptied current/, and the last files of its first group are left.
       return index === 0 && applied.has(hash) && body.trim().endsWith(`\n${joinFiles(groups[index]!).trim()}`);
@@ -174,7 +198,11 @@ export async function uncommitLast(history: MigrationHistory, settings: MigrateS
     await writeFile(join(current, name), text);
     files.push(displayPath(join(current, name)));
   }
+  // A commit after an interruption finishes the migration, which is in both folders then.
+  const written = await writingTimes(await currentFiles(history));
+  await writeUnfinished(history, { migrations: [last.name], files: written });
   await removeMigrations(history, [last], settings.url);
+  await writeUnfinished(history, NOTHING_UNFINISHED);
   const schemas = await makeSchemaTexts(settings, settings.histories, schemaScopeOf(last.history));
   return [...files, ...(await writeSchemaFiles(schemas))];
 }

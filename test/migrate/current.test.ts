@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { currentFiles } from "../../migrate/current-files.ts";
@@ -416,8 +416,13 @@ describe("a commit that was interrupted is finished by the next one", () => {
   };
   const finishing = (name: string) => expect.stringMatching(`${name}: an interrupted commit has written it`);
   /** Leaves the record that a commit of these migrations has until it is finished. */
-  const interrupt = (own: OwnHistories, ...names: readonly string[]) =>
-    writeFile(join(own.history("project").folder, "committed/.unfinished"), names.join("\n"));
+  const interrupt = async (own: OwnHistories, ...migrations: readonly string[]) => {
+    const { folder } = own.history("project");
+    const names = await readdir(join(folder, "current"));
+    const timeOf = async (name: string) => [name, (await stat(join(folder, "current", name))).mtimeMs] as const;
+    const files = Object.fromEntries(await Promise.all(names.map(timeOf)));
+    await writeFile(join(folder, "committed/.unfinished"), JSON.stringify({ migrations, files }));
+  };
 
   test("that had applied the migration", async () => {
     await using own = await ownHistories([]);
@@ -483,6 +488,38 @@ describe("a commit that was interrupted is finished by the next one", () => {
     const committed = ["000001-add-notes.sql"];
     expect(await commitAgain(own)).toEqual({ lines: [], committed, current: [], recorded: 1 });
     expect(await own.rows("select * from public.notes")).toEqual([{ id: 1, text: "new" }]);
+  });
+
+  test("unless its file was written again since", async () => {
+    await using own = await ownHistories([]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations(commit, own.settings);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await interrupt(own, "000001-add-notes.sql");
+    await utimes(join(own.history("project").folder, "current/0010-notes.sql"), 1_000_000, 1_000_000);
+    const committed = ["000001-add-notes.sql", "000002-add-notes.sql"];
+    expect(await commitAgain(own)).toMatchObject({ lines: [], committed, recorded: 2 });
+  });
+
+  test("or refused, if current/ was changed since and the migration is not applied", async () => {
+    await using own = await ownHistories([]);
+    await own.add("project", "notes first", NOTES);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await interrupt(own, "000001-notes-first.sql");
+    await own.write("project", "0010-notes.sql", TAGS);
+    expect(await messageOf(commit, own)).toMatch(/interrupted commit has written .*000001-notes-first\.sql, which is not/);
+    await runMigrations({ name: "migrate" }, own.settings);
+    const committed = ["000001-notes-first.sql", "000002-add-notes.sql"];
+    expect(await commitAgain(own)).toMatchObject({ committed, current: [], recorded: 2 });
+  });
+
+  test("that a migration was taken back for, too", async () => {
+    await using own = await ownHistories([]);
+    const file = await own.add("project", "notes first", NOTES);
+    await runMigrations({ name: "migrate" }, own.settings);
+    await own.write("project", "0010-notes-first.sql", NOTES);
+    await interrupt(own, file);
+    expect(await commitAgain(own)).toMatchObject({ committed: [file], current: [], recorded: 1 });
   });
 
   test("or takes back its files, if the migration is refused", async () => {
