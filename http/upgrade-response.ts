@@ -6,6 +6,7 @@ import type { UpgradeListener } from "./request.ts";
 /** The response to a request for a WebSocket. Its handler sends it, or hands the connection over instead. */
 export class UpgradeResponse extends ServerResponse {
   readonly #head: Buffer;
+  readonly #onDrain = () => void this.emit("drain");
   #isHandedOver = false;
 
   constructor(request: IncomingMessage, connection: Duplex, head: Buffer) {
@@ -17,7 +18,7 @@ export class UpgradeResponse extends ServerResponse {
     this.assignSocket(socket);
     this.on("finish", () => socket.destroySoon());
     // Node passes this event on for its own responses only.
-    socket.on("drain", () => this.emit("drain"));
+    socket.on("drain", this.#onDrain);
   }
 
   get isHandedOver(): boolean {
@@ -28,9 +29,13 @@ export class UpgradeResponse extends ServerResponse {
   handOver(accept: UpgradeListener): void {
     const socket = this.socket!;
     this.#isHandedOver = true;
+    socket.off("drain", this.#onDrain);
     this.detachSocket(socket);
-    accept(this.req, socket, this.#head);
-    this.emit("close");
+    try {
+      accept(this.req, socket, this.#head);
+    } finally {
+      this.emit("close");
+    }
   }
 }
 

@@ -214,12 +214,13 @@ class Call implements PendingCall {
     clearTimeout(this.#timer ?? undefined);
     this.#hasResponded = true;
     const { send, timeoutMs } = this.#options;
+    // What follows may end the request, which then has its response.
+    this.#response.resolve(SWITCHED_PROTOCOLS);
     this.#request.openSocket?.(protocol, (accepted, memory) => {
       const [onTimeout, onLeft] = [() => this.#timeOut(), () => this.#finish()];
       this.#socket = new FunctionSocket(accepted, { send, memory, timeoutMs, onTimeout, onLeft });
       return this.#socket;
     });
-    this.#response.resolve(SWITCHED_PROTOCOLS);
     // The client may have left before its socket was opened.
     if (!this.#socket) this.abandon();
     else if (this.#isLeaving) this.#socket.leave();

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Config } from "#config";
-import { type GatewayRequest, HttpError, makeCsrfProtection } from "#http";
+import { type GatewayRequest, HttpError, makeCsrfProtection, methodNotAllowed } from "#http";
 import { SocketHost, type SocketMemory } from "#http/sockets";
 import type { Logger } from "#runtime/log";
 import type { FunctionSocket, OpenSocket } from "./function-socket.ts";
@@ -42,8 +42,14 @@ export class FunctionSockets {
   }
 
   /** Returns the opener of the socket that the client asks for; null if it asks for none. Throws if none may be opened. */
-  openerFor({ handOver, headers }: Pick<GatewayRequest, "handOver" | "headers">): OpenSocket | null {
+  openerFor({
+    handOver,
+    method,
+    headers,
+  }: Pick<GatewayRequest, "handOver" | "method" | "headers">): OpenSocket | null {
     if (!handOver) return null;
+    if (method !== "GET") throw methodNotAllowed(method, "GET");
+    if (!isHandshake(headers)) throw new HttpError(400, "VALIDATION_ERROR", "This is no handshake of a WebSocket");
     const rejection = this.#host.rejectionOf(headers);
     if (rejection) {
       const code = rejection.status === 403 ? "PERMISSION_DENIED" : "SERVICE_UNAVAILABLE";
@@ -59,4 +65,10 @@ export class FunctionSockets {
   close(): Promise<void> {
     return this.#host.close(CLOSE_TIMEOUT_MS);
   }
+}
+
+/** True if the headers are as RFC 6455 asks for. */
+function isHandshake(headers: GatewayRequest["headers"]): boolean {
+  const { "sec-websocket-key": key = "", "sec-websocket-version": version } = headers;
+  return /^[+/0-9A-Za-z]{22}==$/.test(key) && (version === "13" || version === "8");
 }

@@ -94,7 +94,13 @@ export class Functions {
 
   /** True if the project has a folder of functions. Requests look for it, so that the first function needs no restart. */
   hasFolder(): boolean {
-    if (this.#folder === null && this.#followsFiles) this.#openFolder();
+    if (this.#folder === null && this.#followsFiles) {
+      try {
+        this.#openFolder();
+      } catch (err) {
+        this.#options.log.warn({ err }, "the functions could not be read");
+      }
+    }
     return this.#folder !== null;
   }
 
@@ -120,8 +126,9 @@ export class Functions {
       }
       this.#sources = readFunctions(this.#folder);
     } catch (err) {
-      // The folder was removed.
       this.#options.log.warn({ err }, "the functions could not be read again");
+      // A folder that was removed may come again.
+      if (this.#followsFiles) this.#closeFolder();
       return;
     }
     this.#threads.retireAll();
@@ -139,11 +146,23 @@ export class Functions {
   #openFolder(): void {
     const folder = findFunctionsFolder(this.#options.config);
     if (folder === null) return;
-    this.#folder = folder;
     // Files that are written while they are read are noticed.
-    if (this.#followsFiles) this.#stopWatching = this.#watch(folder);
-    this.#sources = readFunctions(folder);
+    const stopWatching = this.#followsFiles ? this.#watch(folder) : () => {};
+    try {
+      this.#sources = readFunctions(folder);
+    } catch (err) {
+      stopWatching();
+      throw err;
+    }
+    this.#folder = folder;
+    this.#stopWatching = stopWatching;
     this.#check();
+  }
+
+  #closeFolder(): void {
+    this.#stopWatching();
+    this.#stopWatching = () => {};
+    this.#folder = null;
   }
 
   /** A thread that is never idle would otherwise keep keys that are no longer, or not yet, valid. */

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient, FunctionsHttpError, FunctionsRelayError, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
@@ -308,6 +308,11 @@ describe("the first function of a project, whose folder is made while the servic
     expect(await preflight()).toBe("preflight");
     await writeFile(join(folder, "first/index.ts"), "Deno.serve(() => new Response('second'));");
     await until(async () => (await (await call()).text()) === "second");
+    await rm(folder, { recursive: true });
+    await until(async () => (await call()).status === 404);
+    await mkdir(join(folder, "first"), { recursive: true });
+    await writeFile(join(folder, "first/index.ts"), source);
+    await until(async () => (await (await call()).text()) === "first");
   });
 
   test("is found by a reload in production", async () => {
