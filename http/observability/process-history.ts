@@ -1,4 +1,4 @@
-import { atEachInterval, INTERVAL_MS, MAX_INTERVALS } from "./intervals.ts";
+import { addInterval, atEachInterval, INTERVAL_MS, MAX_INTERVALS } from "./intervals.ts";
 import type { ProcessActivity, ProcessSample } from "./process-activity.ts";
 
 export type ProcessReadings = Pick<
@@ -36,7 +36,7 @@ export class ProcessHistory {
     this.#previous = { time, processorSeconds };
     const sumOf = (key: "connections" | "inFlight" | "waiting") =>
       Object.values(pools).reduce((sum, pool) => sum + pool[key], 0);
-    this.#samples.push({
+    addInterval(this.#samples, {
       at,
       memoryBytes,
       processorCores: seconds > 0 ? used / seconds : 0,
@@ -47,7 +47,6 @@ export class ProcessHistory {
       channels: realtime.channels,
       subscriptions: realtime.subscriptions + graphql.subscriptions,
     });
-    if (this.#samples.length > MAX_INTERVALS) this.#samples.shift();
   }
 }
 

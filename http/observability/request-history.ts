@@ -1,4 +1,4 @@
-import { atEachInterval, INTERVAL_MS, MAX_INTERVALS } from "./intervals.ts";
+import { addInterval, atEachInterval, INTERVAL_MS, MAX_INTERVALS } from "./intervals.ts";
 import { BUCKET_COUNT, percentile } from "./metrics.ts";
 
 /** The counts of one interface since the start. */
@@ -25,7 +25,7 @@ export class RequestHistory {
   readonly #readTotals: RequestTotalsReader;
   readonly #stop: () => void;
   #previous: ReadonlyMap<string, RequestTotals>;
-  #intervals: RequestInterval[] = [];
+  readonly #intervals: RequestInterval[] = [];
 
   constructor(readTotals: RequestTotalsReader) {
     this.#readTotals = readTotals;
@@ -51,8 +51,7 @@ export class RequestHistory {
     });
     this.#previous = totals;
     if (counted.length === 0) return;
-    this.#intervals.push({ at, interfaces: Object.fromEntries(counted) });
-    if (this.#intervals.length > MAX_INTERVALS) this.#intervals.shift();
+    addInterval(this.#intervals, { at, interfaces: Object.fromEntries(counted) });
   }
 }
 

@@ -56,7 +56,7 @@ const CANCEL_FIELDS = {
   } satisfies BodyField<string | null>,
 };
 
-/** The activity of all processes of the service and of the database, now and in the last minutes. */
+/** The activity of all processes of the service and of the database, now and in the last half hour. */
 export function runningRoutes(services: AdminServices): AdminRoutes {
   const { asOwner, everywhere, config } = services;
   const limited = limitRunning(MAX_SEARCHES, "searches of the log");
@@ -72,6 +72,8 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
   return {
     "GET /running": async ({ request }) => {
       const since = readSince(request.query);
+      // All processes answer later than this.
+      const until = Date.now() - SETTLING_MS;
       const [processes, database, { statements, tasks, schedules, webhooks }] = await Promise.all([
         everywhere.activity(),
         readDatabaseActivity(asOwner),
@@ -80,7 +82,7 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
       const own = new Map(processes.flatMap((each) => each.statements).map((statement) => [statement.pid, statement]));
       const state: RunningState = {
         at: new Date().toISOString(),
-        ...describeProcesses(processes, since),
+        ...describeProcesses(processes, { since, until }),
         database: { ...database, sessions: describeSessions(database, own) },
         slow_statements: statements
           ? { source: "pg_stat_statements", statements: statements.map(hideSecrets) }
@@ -166,10 +168,11 @@ function originOf(url: string): string {
   return url.replace(/^(https?:\/\/[^/?]*).*$/i, "$1");
 }
 
-function describeProcesses(processes: readonly ProcessActivity[], since: number) {
+type Period = { readonly since: number; readonly until: number };
+
+function describeProcesses(processes: readonly ProcessActivity[], { since, until }: Period) {
   const sumOf = (numberOf: (each: ProcessActivity) => number) =>
     processes.reduce((sum, each) => sum + numberOf(each), 0);
-  const until = Date.now() - SETTLING_MS;
   const isSettled = ({ at }: { readonly at: number }) => at <= until;
   return {
     processes: processes.map((each) => ({

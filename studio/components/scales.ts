@@ -8,7 +8,7 @@ export function roundUp(value: number): number {
 /** Returns the smallest round number of bytes, kilobytes and so on that is at least the value. */
 export function roundUpBytes(bytes: number): number {
   const unit = 1024 ** Math.floor(Math.log2(Math.max(1, bytes)) / 10);
-  return roundUp(bytes / unit) * unit;
+  return Math.min(1024, roundUp(bytes / unit)) * unit;
 }
 
 /** Maps the range of values from `from` to `to` to the range from `start` to `end`. */

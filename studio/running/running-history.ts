@@ -49,9 +49,11 @@ type RequestSeries = {
 };
 
 /** Returns a point for each interval; the service omits those without requests. */
-export function requestSeries({ intervals, latest }: RunningHistory): RequestSeries {
+export function requestSeries(history: RunningHistory): RequestSeries {
+  const { intervals, latest } = history;
   const step = (latest?.requests.interval_seconds ?? 10) * 1000;
-  const end = Math.floor(Date.parse(latest?.at ?? "") / step) * step;
+  // The service tells of an interval when all its processes have recorded it.
+  const end = Math.floor(Date.parse(lastInterval(history) ?? latest?.at ?? "") / step) * step;
   const byTime = new Map(intervals.map((interval) => [Date.parse(interval.at), interval]));
   const times = Array.from({ length: SPAN_MS / step }, (_, index) => end - (SPAN_MS / step - 1 - index) * step);
   const seriesOf = (measure: (interval: CountedInterval) => number): ChartPoint[] =>

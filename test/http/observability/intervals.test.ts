@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { atEachInterval } from "../../../http/observability/intervals.ts";
+import { addInterval, atEachInterval } from "../../../http/observability/intervals.ts";
 
 describe("intervals", () => {
   beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_001_000 }));
@@ -13,8 +13,17 @@ describe("intervals", () => {
     vi.setSystemTime(1_700_000_095_000);
     vi.advanceTimersByTime(20_000);
     expect(ends.slice(3)).toEqual([100_000, 110_000]);
+    vi.setSystemTime(1_700_000_012_000);
+    vi.advanceTimersByTime(20_000);
+    expect(ends.slice(5)).toEqual([20_000, 30_000]);
     stop();
     vi.advanceTimersByTime(60_000);
-    expect(ends).toHaveLength(5);
+    expect(ends).toHaveLength(7);
+  });
+
+  test("that the clock has passed before are replaced", () => {
+    const intervals: { readonly at: number }[] = [];
+    for (const at of [10, 20, 30, 20, 30]) addInterval(intervals, { at });
+    expect(intervals).toEqual([{ at: 10 }, { at: 20 }, { at: 30 }]);
   });
 });

@@ -101,10 +101,12 @@ describe("what the service does", () => {
       return all.length > 1 && all.some(({ connections }) => connections > 0);
     });
     const [first, second] = await samples();
-    expect(Date.parse(second!.at) - Date.parse(first!.at)).toBe(10_000);
+    // An interval is left out if the process is busy for longer.
+    expect((Date.parse(second!.at) - Date.parse(first!.at)) % 10_000).toBe(0);
+    expect(Date.parse(second!.at)).toBeGreaterThan(Date.parse(first!.at));
     expect(first!.memory_bytes).toBeGreaterThan(1e7);
     expect(first!.processor_cores).toBeGreaterThanOrEqual(0);
-    expect(first).toMatchObject({ waiting: 0, sockets: 0, channels: 0, subscriptions: 0 });
+    expect(first).toMatchObject({ sockets: 0, channels: 0, subscriptions: 0 });
     expect((await samples(`?since=${first!.at}`))[0]!.at).toBe(second!.at);
   });
 

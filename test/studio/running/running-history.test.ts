@@ -103,6 +103,17 @@ describe("the history of the page of what is running", () => {
     expect(failures.slice(-4).map(({ value }) => value)).toEqual([0, 0.4, 0, 0]);
   });
 
+  test("has rates up to the last interval that the service tells of", () => {
+    const intervals = [interval(5, { 200: 8 }), interval(10, { 200: 5 })];
+    const samples = [{ at: at(10) }] as unknown as RunningState["samples"];
+    const state = stateAt(15.5, { requests: { interval_seconds: 5, intervals }, samples });
+    const { rate } = requestSeries(addState(NO_HISTORY, state));
+    expect(rate.slice(-2)).toEqual([
+      { at: START + 5_000, value: 1.6 },
+      { at: START + 10_000, value: 1 },
+    ]);
+  });
+
   test("sums the last minute by interface, with the worst percentiles", () => {
     const intervals = [interval(0, { 200: 9 }), interval(65, { 200: 8 }), interval(70, { 200: 2, 404: 2 })];
     const history = addState(NO_HISTORY, stateAt(72, { requests: { interval_seconds: 5, intervals } }));
