@@ -1,5 +1,5 @@
 import type { Ref } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "../html.ts";
 import { navigate } from "../router.ts";
 import { texts } from "../texts.ts";
@@ -77,6 +77,13 @@ export function DiagramView(props: DiagramViewProps) {
   const { boxes, links, isAll } = visibleParts(model, placeOf, shown.part);
   const placed = placeLinks(links, model, placeOf);
   const isOverview = clusters.length > 0 && !shown.isLegible;
+  const hadFocus = svg.current?.contains(document.activeElement) ?? false;
+  useLayoutEffect(() => {
+    if (!isOverview) return;
+    setPointed(null);
+    // The table that had the focus is not there any more.
+    if (hadFocus && !svg.current!.contains(document.activeElement)) svg.current!.focus();
+  }, [isOverview]);
   const isSimple = isOverview || (!isAll && !shown.isDetailed);
   const single = isSimple ? placed.filter(({ link }) => lit?.links.has(link.id)) : placed;
   return html`
@@ -173,7 +180,7 @@ function moveByKey(event: KeyboardEvent, panZoom: PanZoom, bounds: () => Bounds,
   else if (key === "+" || key === "=") panZoom.zoom(1.25);
   else if (key === "-") panZoom.zoom(0.8);
   else if (key === "0") panZoom.fit(bounds());
-  else if (key === "z") zoomToLit();
+  else if (key.toLowerCase() === "z") zoomToLit();
   else return false;
   return true;
 }

@@ -20,7 +20,7 @@ import {
   type DiagramModel,
   toDiagram,
 } from "./diagram-model.ts";
-import { DiagramSearch } from "./diagram-search.ts";
+import { DiagramSearch, markedBoxes, NO_SEARCH } from "./diagram-search.ts";
 import { describeLink } from "./diagram-shapes.ts";
 import { DiagramView, type PlaceOf, StaticDiagram } from "./diagram-view.ts";
 import { layOut, type Point } from "./layout.ts";
@@ -34,9 +34,11 @@ export function Diagram({ catalog }: { readonly catalog: DatabaseDescription }) 
   const { model, candidates } = choice;
   const { clusters, layout } = useMemo(() => arrangeModel(model), [model]);
   const [moved, setMoved] = useState(() => readPlaces(catalog.database.name));
-  const [searched, setSearched] = useState<readonly string[]>([]);
-  // Another choice of tables may lack some of those that were found.
-  const found = useMemo(() => searched.filter((id) => layout.has(id)), [searched, layout]);
+  const [search, setSearch] = useState(NO_SEARCH);
+  const found = useMemo(() => markedBoxes(model.boxes, search).map(({ id }) => id), [model, search]);
+  const chosen = model.boxes.map(({ id }) => id).join();
+  // The place among those that were found is another one in another choice of tables.
+  useEffect(() => setSearch(({ text }) => ({ text, current: null })), [chosen]);
   const panZoom = useRef<PanZoom | null>(null);
   const placeOf: PlaceOf = (id) => moved.get(id) ?? layout.get(id)!;
   const change = (places: ReadonlyMap<string, Point>) => {
@@ -58,7 +60,7 @@ export function Diagram({ catalog }: { readonly catalog: DatabaseDescription }) 
     <div class="schema-diagram">
       <div class="schema-controls">
         <${DiagramChoices} catalog=${catalog} choice=${choice} />
-        <${DiagramSearch} boxes=${model.boxes} onFind=${setSearched} onShow=${showBoxes} />
+        <${DiagramSearch} boxes=${model.boxes} search=${search} onSearch=${setSearch} onShow=${showBoxes} />
         <div class="page-actions">
           <${IconButton} icon="minus" label=${texts.schema.zoomOut} onClick=${() => panZoom.current!.zoom(0.8)} />
           <${IconButton} icon="plus" label=${texts.schema.zoomIn} onClick=${() => panZoom.current!.zoom(1.25)} />

@@ -96,6 +96,10 @@ describeInBrowser("the diagram of 205 tables", () => {
     await page.getByRole("button", { name: "area_12 10 tables" }).focus();
     await page.keyboard.press("Enter");
     await until(() => isWithin("area_12_log"));
+    await page.getByRole("link", { name: /^area_12_log,/ }).focus();
+    await page.keyboard.press("0");
+    await page.getByRole("button", { name: "area_12 10 tables" }).waitFor();
+    expect(await page.evaluate("document.activeElement.classList.contains('diagram')")).toBe(true);
   });
 
   test("zooms to the tables that a search finds, one after the other or all of them", async () => {
