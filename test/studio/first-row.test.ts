@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { launchBrowser } from "../browser.ts";
+import { launchBrowser, STEP_TIMEOUT_MS } from "../browser.ts";
 import { useFixture } from "../fixture.ts";
 import { expectAccessible } from "../page-layouts.ts";
 import { COMPILE_CACHE, type Program, startReady, stopped } from "../program.ts";
@@ -51,7 +51,7 @@ async function openClone(): Promise<Playground> {
 
 async function openPage({ browser, program }: Playground, path: string): Promise<Page> {
   const page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
-  page.setDefaultTimeout(240_000);
+  page.setDefaultTimeout(STEP_TIMEOUT_MS);
   await page.goto(program.url + path);
   await page.locator(".frame").waitFor();
   return page;

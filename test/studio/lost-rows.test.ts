@@ -1,13 +1,12 @@
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
-import { launchBrowser } from "../browser.ts";
+import { launchBrowser, STEP_TIMEOUT_MS } from "../browser.ts";
 import { useFixture } from "../fixture.ts";
 import { startArchivedService } from "../operations/admin/archived-service.ts";
 import { expectAccessibleLayouts } from "../page-layouts.ts";
 import { describeInBrowser, openStudio, signIn } from "./studio.ts";
 
-/** A slow machine may take long to restore. The limit of a test is a minute later, and would not name the step. */
-const UNTIL_FOUND = { timeout: 240_000 };
+const UNTIL_FOUND = { timeout: STEP_TIMEOUT_MS };
 
 describeInBrowser("lost rows on the page of changes", () => {
   let page: Page;

@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 import { expect } from "vitest";
 import { type MigrationWatch, watchMigrations } from "../../migrate/watch-migrations.ts";
 import type { Service } from "../../service/wiring/service.ts";
-import { launchBrowser } from "../browser.ts";
+import { launchBrowser, STEP_TIMEOUT_MS } from "../browser.ts";
 import { cloneDatabase, type DatabaseTemplate, type TestDatabase } from "../database.ts";
 import { SECRET } from "../secret.ts";
 import { serve } from "../serve.ts";
@@ -72,8 +72,7 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
     const page = await newPage(context);
     await page.setViewportSize({ width: view.width ?? 1300, height: 900 });
     await page.emulateMedia({ colorScheme: view.scheme ?? "light" });
-    // Copies of databases take long on a machine that runs other tests. The limit of a test is a minute later, and would not name the step.
-    page.setDefaultTimeout(240_000);
+    page.setDefaultTimeout(STEP_TIMEOUT_MS);
     observed.add(page);
     await page.goto(service.url + at);
     await signIn(page);
