@@ -5,42 +5,55 @@
 -- Citus 11 and newer do nothing when a function is distributed that was distributed before, which may have been changed on the coordinator
 -- alone since. So each function is also replaced by itself, which Citus sends to all nodes, and so are its grants.
 --
--- A function is left out if it reads a table, takes a row of one, or has the rights of its owner, such as auth.accepts_sign_ups: the tables
--- of the platform are on the coordinator alone.
+-- A function is left out if it, or one that it calls, reads a table, takes a row of one, or has the rights of its owner, such as
+-- auth.accepts_sign_ups: the tables of the platform are on the coordinator alone. It is also left out if one of these functions has another body
+-- than one of standard SQL (`return …`, `begin atomic … end`): Postgres records only for those what they read and call.
+--
+-- Functions of extensions are on all nodes with their extension, and Citus creates aggregates with the functions that call them.
 do $$
 declare
   v_function regprocedure;
   v_role regrole;
 begin
   for v_function in
-    with recursive called (root, oid) as (
-      select function.oid, function.oid
+    -- Neither those of Postgres nor those of extensions.
+    with recursive own as (
+      select function.oid, function.pronamespace, function.prokind, function.prosecdef, function.prosqlbody is not null as is_standard
       from pg_proc as function
+      where function.oid >= 16384
+        and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = function.oid and deptype = 'e')
+    ),
+    called (root, oid) as (
+      select function.oid, function.oid
+      from own as function
       where function.pronamespace = to_regnamespace('auth')
         and function.prokind = 'f'
         and (has_function_privilege('anon', function.oid, 'execute') or has_function_privilege('authenticated', function.oid, 'execute'))
       union
-      select called.root, dependency.refobjid
+      select called.root, function.oid
       from called
       join pg_depend as dependency on dependency.classid = 'pg_proc'::regclass and dependency.objid = called.oid
-      where dependency.refclassid = 'pg_proc'::regclass
+      join own as function on dependency.refclassid = 'pg_proc'::regclass and function.oid = dependency.refobjid
     ),
     local (root) as (
       select called.root
       from called
-      join pg_proc as function on function.oid = called.oid
-      where function.prosecdef
+      join own as function on function.oid = called.oid
+      where function.prosecdef or (function.prokind <> 'a' and not function.is_standard)
       union
       select called.root
       from called
       join pg_depend as dependency on dependency.classid = 'pg_proc'::regclass and dependency.objid = called.oid
       left join pg_type as type on dependency.refclassid = 'pg_type'::regclass and type.oid = dependency.refobjid
-      left join pg_class as class on class.oid = type.typrelid
+      left join pg_type as element on element.oid = coalesce(nullif(type.typelem, 0), type.oid)
+      left join pg_class as class on class.oid = element.typrelid
       where dependency.refclassid = 'pg_class'::regclass or class.relkind <> 'c'
     )
-    select functions.oid::regprocedure
-    from (select distinct called.oid from called where called.root not in (select local.root from local)) as functions
-    order by functions.oid
+    select function.oid::regprocedure
+    from own as function
+    where function.prokind = 'f'
+      and exists (select from called where called.oid = function.oid and called.root not in (select local.root from local))
+    order by function.oid
   loop
     perform create_distributed_function(v_function);
     execute pg_get_functiondef(v_function);
