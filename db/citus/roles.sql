@@ -2,7 +2,8 @@
 -- it repeatedly. Each statement is a transaction: the second one finds on the workers what the first one has committed there.
 
 -- Citus sends these definitions to the workers, and to nodes that are added later. The coordinator connects to a worker as the caller's
--- role, which therefore may log in; it has no password.
+-- role, which therefore may log in; it has no password. Roles that the coordinator has without login stay so there: they belong to all its
+-- databases. Citus creates them without login on a node that is added later, until this runs again.
 do $$
 declare
   v_row record;
@@ -35,7 +36,8 @@ begin
 end $$;
 
 -- Roles that existed on the coordinator alone, because they were created before the extension or without propagation, and roles of a project
--- that the login of requests may become.
+-- that the login of requests may become, without the predefined roles of Postgres, which each node has. Those of requests may log in on a
+-- worker; their other attributes are those of the coordinator.
 do $$
 declare
   v_roles jsonb;
@@ -45,14 +47,16 @@ begin
   select jsonb_agg(jsonb_build_object(
       'name', rolname,
       'is_caller', rolname <> 'supabase_auth_admin',
+      'inherits', rolinherit,
+      'bypasses_policies', rolbypassrls,
       'attributes', concat_ws(' ',
         case when rolname <> 'supabase_auth_admin' then 'login' end,
-        case when not rolinherit then 'noinherit' end,
-        case when rolbypassrls then 'bypassrls' end)
+        case when rolinherit then 'inherit' else 'noinherit' end,
+        case when rolbypassrls then 'bypassrls' else 'nobypassrls' end)
     ) order by oid)
     into v_roles
     from pg_roles
-    where not rolsuper and (rolname = 'supabase_auth_admin' or pg_has_role('authenticator', oid, 'member'));
+    where not rolsuper and rolname !~ '^pg_' and (rolname = 'supabase_auth_admin' or pg_has_role('authenticator', oid, 'member'));
   select coalesce(jsonb_agg(jsonb_build_object('role', granted.rolname, 'member', member.rolname)), '[]')
     into v_memberships
     from pg_auth_members as membership
@@ -68,11 +72,17 @@ begin
   -- A worker would send definitions to the other nodes, or refuse them.
   perform set_config('citus.enable_ddl_propagation', 'off', true);
   for v_row in
-    select * from jsonb_to_recordset(:roles) as wanted (name text, is_caller boolean, attributes text)
-    where not exists (select from pg_roles where rolname = wanted.name and (rolcanlogin or not wanted.is_caller))
+    select * from jsonb_to_recordset(:roles) as wanted (name text, is_caller boolean, inherits boolean, bypasses_policies boolean, attributes text)
+    where not exists (
+      select from pg_roles
+      where rolname = wanted.name
+        and (rolcanlogin or not wanted.is_caller)
+        and rolinherit = wanted.inherits
+        and rolbypassrls = wanted.bypasses_policies
+    )
   loop
     if exists (select from pg_roles where rolname = v_row.name) then
-      execute format('alter role %I login', v_row.name);
+      execute format('alter role %I %s', v_row.name, v_row.attributes);
     else
       execute format('create role %I %s', v_row.name, v_row.attributes);
     end if;

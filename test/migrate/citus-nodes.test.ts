@@ -1,8 +1,13 @@
 import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { DB_FOLDER } from "../../migrate/committed-migrations.ts";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { rehearseMigrations } from "../../migrate/rehearse.ts";
+import { splitStatements } from "../../migrate/split-statements.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
 import { CITUS_NODES } from "../citus-catalog.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
 
@@ -147,13 +152,32 @@ describe("migrate on a coordinator of Citus", () => {
       );
       const memberships = `select pg_has_role('authenticator_${suffix}', 'anon_${suffix}', 'member') as is_member`;
       expect((await client.query(memberships)).rows).toEqual([{ is_member: true }]);
-      await client.query(`alter role anon_${suffix} nologin`);
+      await client.query(`
+        alter role anon_${suffix} nologin bypassrls;
+        alter role authenticator_${suffix} inherit;
+        alter role service_role_${suffix} nobypassrls`);
       await client.query(command);
       expect(await roles()).toEqual(created);
     } finally {
       await client.query("rollback");
       await client.end();
     }
+  });
+
+  test("creates no predefined role of Postgres on a worker", async () => {
+    await using own = await coordinator();
+    const text = await readFile(join(DB_FOLDER, "citus/roles.sql"), "utf8");
+    const command = await withClient(own.settings.url, async (client) => {
+      // The membership belongs to the cluster, so it is rolled back.
+      await client.query("begin; grant pg_monitor to authenticator");
+      for (const { sql } of splitStatements(text)) await client.query(sql);
+      const { rows } = await client.query("select argument from nodes.calls");
+      await client.query("rollback");
+      return rows[0].argument;
+    });
+    expect(command).toContain('"name": "anon"');
+    expect(command).toContain('"role": "pg_monitor"');
+    expect(command).not.toContain('"name": "pg_');
   });
 
   test("names the worker that refuses", async () => {
