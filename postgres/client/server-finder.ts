@@ -8,7 +8,7 @@ import { checkMessages } from "./server-messages.ts";
 /** The timeout per server if there are several, so that a silent server does not delay the others for long. */
 const SEARCH_TIMEOUT_MS = 3_000;
 /** For this time after a failure, a server is tried after the others. Then it is chosen at random again, so that it gets its share when it is back. */
-const LEFT_OUT_MS = 30_000;
+const TRIED_LAST_MS = 30_000;
 /** SQLSTATE classes of a refused login and of a missing database; both need a correction by an operator. */
 const LOGIN_REFUSED = /^(28|3D)/;
 /** The comment keeps pgpool from sending the query to a standby. */
@@ -189,7 +189,7 @@ export class ServerFinder {
   #inOrder(): readonly ServerState[] {
     if (this.#servers.length === 1) return this.#servers;
     const rankOf = (server: ServerState) => {
-      if (this.#isBalanced) return isLeftOut(server) ? 1 + Math.random() : Math.random();
+      if (this.#isBalanced) return isTriedLast(server) ? 1 + Math.random() : Math.random();
       return server === this.#latest ? Number.NEGATIVE_INFINITY : server.failedAt;
     };
     return this.#servers
@@ -291,9 +291,9 @@ async function withinTimeLimit<T>(client: pg.Client, milliseconds: number, answe
   }
 }
 
-/** True if other servers are tried before this one, although servers are chosen at random. */
-function isLeftOut({ fault, failedAt }: ServerState): boolean {
-  return fault !== null && performance.now() - failedAt < LEFT_OUT_MS;
+/** True if the server has failed so recently that it is tried after the others when servers are chosen at random. */
+function isTriedLast({ fault, failedAt }: ServerState): boolean {
+  return fault !== null && performance.now() - failedAt < TRIED_LAST_MS;
 }
 
 /** Postgres reports `in_hot_standby`; a pooler may report nothing, or a value from its own start. */
