@@ -7,9 +7,9 @@ const ON_A_NODE =
 
 /**
  * Applies the platform's migrations, twice, as `npm run migrate` does on an empty coordinator and after a node was added. Resolves with
- * the nodes on which the functions or roles are missing.
+ * the nodes on which the functions or roles are missing; with null if the server has no Citus.
  */
-export async function migrateCoordinator(ownerUrl: string): Promise<string[]> {
+export async function migrateCoordinator(ownerUrl: string): Promise<string[] | null> {
   const histories = releaseHistories().filter(({ name }) => name === "platform");
   const inDatabase = (name: string) => ownerUrl.replace(/\/[^/?]*(?=\?|$)/, `/${name}`);
   const settings = {
@@ -23,7 +23,7 @@ export async function migrateCoordinator(ownerUrl: string): Promise<string[]> {
   await client.connect();
   try {
     const distributed = await client.query("select from pg_extension where extname = 'citus'");
-    if (distributed.rowCount === 0) return [];
+    if (distributed.rowCount === 0) return null;
     const { rows } = await client.query<{ node: string; result: string }>(
       "select nodename || ':' || nodeport as node, result from run_command_on_workers($1) where not success or result is distinct from 't'",
       [ON_A_NODE],
