@@ -66,13 +66,13 @@ export { collectTypesInOrder } from "./TypesInOrderPlugin.ts";
 export {
   type Codec,
   type GraphqlTableNames,
-  isTable,
   keyOf,
   listGraphqlTableNames,
   outputTypeOf,
   type PgRelation,
   type PgTable,
   type SchemaResource,
+  tablesOf,
 } from "./table.ts";
 export {
   fallbackTypeOf,

@@ -12,12 +12,11 @@ import {
   collectTypesInOrder,
   findFunctionsWithoutField,
   type GraphqlTableNames,
-  isTable,
   listGraphqlTableNames,
   mutationsOfTable,
   type OmittedObject,
   outputTypeOf,
-  type PgTable,
+  tablesOf,
 } from "#plugins";
 import type { Stepwise } from "#runtime/concurrency";
 import { UnfinishedSchema } from "../documents/unfinished-schema.ts";
@@ -236,10 +235,6 @@ async function validateInSteps(schema: GraphQLSchema, yieldToLoop: YieldToLoop):
     errors.push(...validateSchema(part));
   }
   if (errors.length > 0) throw new AggregateError(errors, `The schema is not valid: ${errors[0]!.message}`);
-}
-
-function tablesOf({ pgResources }: GraphileBuild.Build): PgTable[] {
-  return Object.values(pgResources).filter(isTable);
 }
 
 /** Memoizes the pure inflectors, in place. */
