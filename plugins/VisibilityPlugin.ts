@@ -9,6 +9,7 @@ import {
   keyOf,
   type PgRelation,
   type PgTable,
+  relationOf,
   type SchemaResource,
   type WithExtensions,
 } from "./table.ts";
@@ -110,10 +111,7 @@ function withPersonal<Field extends WithExtensions>(field: Field, { pgCodec, pgF
 function ruleOfField(build: GraphileBuild.Build, scope: FieldScope): VisibilityRule | null {
   const { pgCodec, pgFieldAttribute, pgRelationDetails, pgRefDetails, pgFieldResource, pgFieldResourceUnique } = scope;
   if (pgFieldAttribute) return maySeeColumn(build, pgCodec!, columnOf(pgCodec!, pgFieldAttribute));
-  if (pgRelationDetails) {
-    const { registry, codec, relationName } = pgRelationDetails;
-    return mayFollowRelation(build, registry.pgRelations[codec.name]![relationName]!);
-  }
+  if (pgRelationDetails) return mayFollowRelation(build, relationOf(pgRelationDetails)!);
   if (pgRefDetails) return allRules(relationsOf(pgRefDetails).map((relation) => mayFollowRelation(build, relation)));
   const called = functionOfField(build, scope);
   if (called) return mayExecute(called);

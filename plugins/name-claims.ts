@@ -268,6 +268,7 @@ export class AddedTypes<Key> {
   }
 }
 
+/** The name of a type that a plugin adds: underscores are appended until no type of the database or of another plugin has it. */
 export function freeTypeName(build: GraphileBuild.Build, preferred: string): string {
   return build.getTypeMetaByName(preferred) === null ? preferred : freeTypeName(build, `${preferred}_`);
 }
