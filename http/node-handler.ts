@@ -73,7 +73,8 @@ export function toNodeHandler(
       admit,
       addResponseHeaders: addHeaders,
       // The client may have left already, and a closed response emits no further event.
-      whenSent: (callback) => void (response.closed || upgrade?.isHandedOver ? callback() : response.once("close", callback)),
+      whenSent: (callback) =>
+        void (response.closed || upgrade?.isHandedOver ? callback() : response.once("close", callback)),
       readBody: (bodyLimit) => bodies.read(request, response, bodyLimit),
       receiveBody: async (bodyLimit) => {
         received = await bodies.receive(request, response, bodyLimit);

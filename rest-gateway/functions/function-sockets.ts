@@ -42,11 +42,7 @@ export class FunctionSockets {
   }
 
   /** Returns the opener of the socket that the client asks for; null if it asks for none. Throws if none may be opened. */
-  openerFor({
-    handOver,
-    method,
-    headers,
-  }: Pick<GatewayRequest, "handOver" | "method" | "headers">): OpenSocket | null {
+  openerFor({ handOver, method, headers }: Pick<GatewayRequest, "handOver" | "method" | "headers">): OpenSocket | null {
     if (!handOver) return null;
     if (method !== "GET") throw methodNotAllowed(method, "GET");
     if (!isHandshake(headers)) throw new HttpError(400, "VALIDATION_ERROR", "This is no handshake of a WebSocket");

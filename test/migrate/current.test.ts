@@ -507,7 +507,9 @@ describe("a commit that was interrupted is finished by the next one", () => {
     await own.write("project", "0010-notes.sql", NOTES);
     await interrupt(own, "000001-notes-first.sql");
     await own.write("project", "0010-notes.sql", TAGS);
-    expect(await messageOf(commit, own)).toMatch(/interrupted commit has written .*000001-notes-first\.sql, which is not/);
+    expect(await messageOf(commit, own)).toMatch(
+      /interrupted commit has written .*000001-notes-first\.sql, which is not/,
+    );
     await runMigrations({ name: "migrate" }, own.settings);
     const committed = ["000001-notes-first.sql", "000002-add-notes.sql"];
     expect(await commitAgain(own)).toMatchObject({ committed, current: [], recorded: 2 });

@@ -304,8 +304,7 @@ describe("two workers at one address", () => {
     // Usually both have been passed on by then, and are reset. On a busy machine one may wait for the next worker, which answers it.
     await sleep(100);
     await kill(victims);
-    for (const answer of await answers)
-      expect(answer.status === "rejected" || answer.value.status === 200).toBe(true);
+    for (const answer of await answers) expect(answer.status === "rejected" || answer.value.status === 200).toBe(true);
 
     await until(async () => (await fetch(at("/health/live")).catch(() => null))?.status === 200);
     await kill(await childrenOf(program.child.pid!));
