@@ -34,7 +34,7 @@ type WrittenMigration = Pick<CommittedMigration, "file" | "name" | "hash">;
 type UnfinishedCommit = {
   /** The names of the migrations that it writes. */
   readonly migrations: readonly string[];
-  /** When each file of `current/` was written, by its name, in milliseconds since 1970. */
+  /** The time at which each file of `current/` was written, by its name, in milliseconds since 1970. */
   readonly files: Readonly<Record<string, number>>;
 };
 

@@ -214,7 +214,7 @@ class Call implements PendingCall {
     clearTimeout(this.#timer ?? undefined);
     this.#hasResponded = true;
     const { send, timeoutMs } = this.#options;
-    // What follows may end the request, which then has its response.
+    // The next call may end the request, which then has its response.
     this.#response.resolve(SWITCHED_PROTOCOLS);
     this.#request.openSocket?.(protocol, (accepted, memory) => {
       const [onTimeout, onLeft] = [() => this.#timeOut(), () => this.#finish()];

@@ -65,11 +65,8 @@ export function DiagramView(props: DiagramViewProps) {
     const boxes = model.boxes.filter(({ id }) => lit?.boxes.has(id));
     if (boxes.length > 0) panZoom.current!.fit(boundsOf(boxes, placeOf));
   };
-  const open = (bounds: Bounds) => {
-    panZoom.current!.fit(bounds, LEGIBLE_SCALE);
-    // The button of the cluster disappears.
-    svg.current!.focus();
-  };
+  // The button of the cluster disappears, and its focus goes to the diagram.
+  const open = (bounds: Bounds) => panZoom.current!.fit(bounds, LEGIBLE_SCALE);
   const press = (event: KeyboardEvent) => {
     const isHandled = moveByKey(event, panZoom.current!, () => boundsOf(model.boxes, placeOf), zoomToLit);
     if (isHandled) event.preventDefault();
@@ -77,13 +74,7 @@ export function DiagramView(props: DiagramViewProps) {
   const { boxes, links, isAll } = visibleParts(model, placeOf, shown.part);
   const placed = placeLinks(links, model, placeOf);
   const isOverview = clusters.length > 0 && !shown.isLegible;
-  const hadFocus = svg.current?.contains(document.activeElement) ?? false;
-  useLayoutEffect(() => {
-    if (!isOverview) return;
-    setPointed(null);
-    // The table that had the focus is not there any more.
-    if (hadFocus && !svg.current!.contains(document.activeElement)) svg.current!.focus();
-  }, [isOverview]);
+  useFocus(svg, isOverview, () => setPointed(null));
   const isSimple = isOverview || (!isAll && !shown.isDetailed);
   const single = isSimple ? placed.filter(({ link }) => lit?.links.has(link.id)) : placed;
   return html`
@@ -106,6 +97,15 @@ export function DiagramView(props: DiagramViewProps) {
       </g>
     </svg>
   `;
+}
+
+/** Keeps the focus in the diagram when the table or the cluster that has it disappears. */
+function useFocus(svg: { readonly current: SVGSVGElement | null }, isOverview: boolean, onOverview: () => void) {
+  const hadFocus = svg.current?.contains(document.activeElement) ?? false;
+  useLayoutEffect(() => {
+    if (isOverview) onOverview();
+    if (hadFocus && !svg.current!.contains(document.activeElement)) svg.current!.focus();
+  }, [isOverview]);
 }
 
 /** Returns all parts of a small diagram, and those of a large one that are visible. */
