@@ -89,6 +89,7 @@ export class Functions {
       start: (source, events) => this.#startThread(source, events),
     });
     this.#openFolder();
+    this.#check();
     this.#sweep = setInterval(() => this.#threads.retireIdle(idleMs), Math.min(idleMs, 10_000)).unref();
   }
 
@@ -97,6 +98,7 @@ export class Functions {
     if (this.#folder === null && this.#followsFiles) {
       try {
         this.#openFolder();
+        this.#check();
       } catch (err) {
         this.#options.log.warn({ err }, "the functions could not be read");
       }
@@ -120,15 +122,14 @@ export class Functions {
   /** Reads the files again. Requests in flight end with the old code. */
   reload(): void {
     try {
-      if (this.#folder === null) {
+      if (this.#folder !== null && !this.#followsFiles) this.#sources = readFunctions(this.#folder);
+      else {
+        // The folder may be another one of the same name, which the old watch does not see.
+        this.#closeFolder();
         this.#openFolder();
-        return;
       }
-      this.#sources = readFunctions(this.#folder);
     } catch (err) {
       this.#options.log.warn({ err }, "the functions could not be read again");
-      // A folder that was removed may come again.
-      if (this.#followsFiles) this.#closeFolder();
       return;
     }
     this.#threads.retireAll();
@@ -156,13 +157,13 @@ export class Functions {
     }
     this.#folder = folder;
     this.#stopWatching = stopWatching;
-    this.#check();
   }
 
   #closeFolder(): void {
     this.#stopWatching();
     this.#stopWatching = () => {};
     this.#folder = null;
+    this.#sources = NO_SOURCES;
   }
 
   /** A thread that is never idle would otherwise keep keys that are no longer, or not yet, valid. */
