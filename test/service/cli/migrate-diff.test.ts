@@ -1,15 +1,29 @@
+import { randomUUID } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runMigrations } from "../../../migrate/migrate.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { useFixture } from "../../fixture.ts";
+import { urlOf } from "../../database.ts";
+import { aroundTests, useFixture } from "../../fixture.ts";
 import { ownHistories } from "../../migrate/own-histories.ts";
 import { serve } from "../../serve.ts";
 import { runCommand } from "./run-command.ts";
 
 const snapshot = join(tmpdir(), `snapshot-${process.pid}.json`);
+
+/** A login of its own: `authenticator` may use roles that other tests create, in the same cluster, between two reads. */
+const LOGIN = `diff_${randomUUID().slice(0, 8)}`;
+const asSuperuser = (sql: string) => withClient(urlOf("postgres", "postgres"), (client) => client.query(sql));
+aroundTests(
+  async () => {
+    await asSuperuser(`create role ${LOGIN} login noinherit; grant anon, authenticated, service_role to ${LOGIN}`);
+  },
+  async () => {
+    await asSuperuser(`drop role ${LOGIN}`);
+  },
+);
 
 const own = useFixture(() => ownHistories(["platform"], { isMigrated: true }));
 beforeAll(async () => {
@@ -30,7 +44,8 @@ function diff(...words: string[]) {
     SHADOW_DATABASE_URL: shadowUrl,
     ROOT_DATABASE_URL: rootUrl,
   };
-  return runCommand("migrate", ["diff", ...words], { url: own.requestUrl, ownerUrl: url }, settings);
+  const requestUrl = own.requestUrl.replace("authenticator", LOGIN);
+  return runCommand("migrate", ["diff", ...words], { url: requestUrl, ownerUrl: url }, settings);
 }
 
 test("compares the database with its pending migrations, and leaves it as it is", async () => {
