@@ -29,7 +29,7 @@ import {
   sendResponseAndLinger,
   sendStream,
 } from "./response.ts";
-import { finalStatusOf, UpgradeResponse } from "./upgrade-response.ts";
+import { UpgradeResponse } from "./upgrade-response.ts";
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, base?: BaseHeaders) => Promise<void>;
 
@@ -55,13 +55,13 @@ export function toNodeHandler(
   return async (request, response, base) => {
     const id = String(request.headers["x-request-id"]);
     const stages = serverTiming ? makeStages(request.url ?? "/") : NO_STAGES;
+    const upgrade = response instanceof UpgradeResponse ? response : null;
     const clientAbort = new LightAbortSignal();
     response.on("close", () => {
-      if (!response.writableEnded && finalStatusOf(response) !== 101) clientAbort.abort(clientDisconnected());
+      if (!response.writableEnded && !upgrade?.isHandedOver) clientAbort.abort(clientDisconnected());
     });
     const connection = () => readConnection(request);
     const { admit, headers: rateLimitHeaders } = makeAdmission(request.url ?? "/", limit, connection);
-    const upgrade = response instanceof UpgradeResponse ? response : null;
     const extraHeaders: Record<string, string> = { "X-Request-Id": id };
     const addHeaders = (headers: Readonly<Record<string, string>>) => void Object.assign(extraHeaders, headers);
     let received: BodyChunks | null = null;

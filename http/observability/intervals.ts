@@ -1,7 +1,7 @@
 export const INTERVAL_SECONDS = 10;
-export const INTERVAL_MS = INTERVAL_SECONDS * 1_000;
+const INTERVAL_MS = INTERVAL_SECONDS * 1_000;
 /** The number of intervals that are kept: half an hour. */
-export const MAX_INTERVALS = 180;
+const MAX_INTERVALS = 180;
 
 /** A timer may fire a moment early. */
 const TOLERANCE_MS = 1_000;
@@ -29,4 +29,10 @@ export function addInterval<T extends { readonly at: number }>(intervals: T[], a
   while (intervals.length > 0 && intervals.at(-1)!.at >= added.at) intervals.pop();
   intervals.push(added);
   if (intervals.length > MAX_INTERVALS) intervals.shift();
+}
+
+/** Leaves out those that are older, because no later one followed. */
+export function lastHalfHour<T extends { readonly at: number }>(intervals: readonly T[]): readonly T[] {
+  const oldest = Date.now() - MAX_INTERVALS * INTERVAL_MS;
+  return intervals.filter(({ at }) => at > oldest);
 }

@@ -1,4 +1,4 @@
-import { addInterval, atEachInterval, INTERVAL_MS, MAX_INTERVALS } from "./intervals.ts";
+import { addInterval, atEachInterval, lastHalfHour } from "./intervals.ts";
 import type { ProcessActivity, ProcessSample } from "./process-activity.ts";
 
 export type ProcessReadings = Pick<
@@ -20,8 +20,7 @@ export class ProcessHistory {
   }
 
   get samples(): readonly ProcessSample[] {
-    const oldest = Date.now() - MAX_INTERVALS * INTERVAL_MS;
-    return this.#samples.filter(({ at }) => at > oldest);
+    return lastHalfHour(this.#samples);
   }
 
   close(): void {

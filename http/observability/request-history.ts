@@ -1,4 +1,4 @@
-import { addInterval, atEachInterval, INTERVAL_MS, MAX_INTERVALS } from "./intervals.ts";
+import { addInterval, atEachInterval, lastHalfHour } from "./intervals.ts";
 import { BUCKET_COUNT, percentile } from "./metrics.ts";
 
 /** The counts of one interface since the start. */
@@ -35,8 +35,7 @@ export class RequestHistory {
 
   /** Returns the intervals of the last half hour; those without requests are left out. */
   get intervals(): readonly RequestInterval[] {
-    const oldest = Date.now() - MAX_INTERVALS * INTERVAL_MS;
-    return this.#intervals.filter(({ at }) => at > oldest);
+    return lastHalfHour(this.#intervals);
   }
 
   close(): void {

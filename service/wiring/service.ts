@@ -58,9 +58,10 @@ import { makeQueueTask, type QueueTask } from "#rest-gateway/pipeline";
 import { warnOfDisplacedTables } from "#rest-gateway/resource/collections";
 import { defaultVersion, makeVersionReader } from "#rest-gateway/resource/parse";
 import { makeFunctionEnvironment, openAgentServices } from "./extension-services.ts";
-import { type MetricsDependencies, makeServiceHealth, openOperations } from "./operations.ts";
+import { makeServiceHealth, openOperations } from "./operations.ts";
 import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";
 import type { RunningService, ServiceOptions } from "./running-service.ts";
+import { type MetricsDependencies, serviceMetrics } from "./service-metrics.ts";
 import { catalogOptionsOf, openCore, type ServiceCore } from "./shared-services.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
 import { openStreamingInterfaces, type StreamingInterfaces } from "./streaming-interfaces.ts";
@@ -93,11 +94,9 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   opened.defer(() => requestLog?.flush());
   const requests = new RequestMetrics({ isWatched: config.adminPort !== null, log: requestLog });
   const traffic = new HttpTraffic();
-  const operations = openOperations({
-    ...{ ...core, ...interfaces, ...work, ...work.jobKinds, counts: state.counts, health, requests, traffic },
-    emails: state.emails,
-    opened,
-  });
+  const measured = { ...core, ...interfaces, ...work, ...work.jobKinds, counts: state.counts, requests, traffic };
+  const metrics = serviceMetrics(measured);
+  const operations = openOperations({ ...measured, health, metrics, emails: state.emails, opened });
   const makeHandlers = makeRequestHandlers({
     ...core,
     ...interfaces,
