@@ -1,5 +1,9 @@
 import type { RecentEmails } from "#accounts/mail";
+import type { CatalogKeeper } from "#catalog/loading";
+import type { ScheduledBackup } from "#cluster/archive";
+import type { WalArchiveState } from "#cluster/wal-archive";
 import type { Config } from "#config";
+import type { GraphqlInterface } from "#graphql";
 import type { ServiceOperations } from "#http/admin";
 import {
   type MetricSource,
@@ -8,16 +12,22 @@ import {
   ProcessHistory,
   type ProcessReadings,
   RequestHistory,
+  type ServiceCounters,
 } from "#http/observability";
-import { type HealthState, isReady, makeHealthState, type WorkersState } from "#http/serving";
-import type { SlowStatements } from "#postgres/database";
+import { type HealthState, isReady, makeHealthState, type RequestMetrics, type WorkersState } from "#http/serving";
+import type { Database, SlowStatements } from "#postgres/database";
+import type { Realtime } from "#realtime";
 import type { Functions } from "#rest-gateway";
-import type { MetricsDependencies } from "./service-metrics.ts";
+import type { Supervisor } from "#runtime/concurrency";
 
-type ServiceHealthOptions = Pick<
-  MetricsDependencies,
-  "database" | "catalog" | "graphql" | "backups" | "walArchive" | "supervisor"
-> & {
+type ServiceHealthOptions = {
+  readonly database: Database;
+  readonly catalog: CatalogKeeper;
+  readonly graphql: GraphqlInterface;
+  readonly backups: ScheduledBackup | null;
+  /** Null if the WAL is not archived. */
+  readonly walArchive: () => WalArchiveState | null;
+  readonly supervisor: Supervisor;
   /** Undefined in a single process. */
   readonly workers: (() => WorkersState) | undefined;
   readonly acceptsWork: () => boolean;
@@ -48,10 +58,12 @@ export function makeServiceHealth(dependencies: ServiceHealthOptions): HealthSta
   });
 }
 
-type ServiceOperationsOptions = Pick<
-  MetricsDependencies,
-  "database" | "realtime" | "graphql" | "counts" | "requests"
-> & {
+type ServiceOperationsOptions = {
+  readonly database: Database;
+  readonly realtime: Realtime;
+  readonly graphql: GraphqlInterface;
+  readonly counts: ServiceCounters;
+  readonly requests: RequestMetrics;
   readonly config: Pick<Config, "adminPort">;
   readonly health: HealthState;
   readonly metrics: readonly MetricSource[];
