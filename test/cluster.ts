@@ -9,7 +9,7 @@ import { runMigrations, setUsersAccess } from "../migrate/migrate.ts";
 import { withClient } from "../postgres/client/with-client.ts";
 import { keepFilesInMemory } from "./files-in-memory.ts";
 import { watchLeftProcesses } from "./left-processes.ts";
-import { COMPILE_CACHE } from "./program.ts";
+import { COMPILE_CACHE_OF_TESTS } from "./program.ts";
 import { socketAddressOf, startRouter } from "./routers/router.ts";
 import { useRouter } from "./routers/through-router.ts";
 import { startServer } from "./server-binaries.ts";
@@ -26,8 +26,8 @@ const CLUSTER_SETTINGS = { max_connections: "300", fsync: "off", full_page_write
 
 /** One real Postgres for the whole run; each test file clones its own database from a template. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // The workers use it, and the programs that tests start: the service loads in half the processor time.
-  process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
+  // The workers use it, and what they start with their environment: the service loads in half the processor time.
+  process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE_OF_TESTS;
   const leftProcesses = watchLeftProcesses();
   const removeFiles = await keepFilesInMemory();
   const dataDir = await mkdtemp(join(tmpdir(), "content-service-test-"));

@@ -11,6 +11,12 @@ import { until } from "./until.ts";
 /** Programs that are started again and again load faster by it. */
 export const COMPILE_CACHE = join(REPOSITORY, "node_modules/.cache/compile");
 
+/**
+ * The same for processes that compile with the usual options of V8, as the tests themselves. V8 rejects code that was compiled with those of
+ * `compile-cache.js`: in one folder each of the two would compile anew, and write, what the other one has written.
+ */
+export const COMPILE_CACHE_OF_TESTS = `${COMPILE_CACHE}-tests`;
+
 /** The service, as `npm start` runs it. */
 export type Program = {
   readonly child: ChildProcess;

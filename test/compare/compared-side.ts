@@ -8,7 +8,7 @@ import type { Cluster } from "../../cluster/embedded/cluster.ts";
 import type { Binaries } from "../../cluster/embedded/create-cluster.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { copyDatabase } from "../copy-database.ts";
-import { COMPILE_CACHE, run } from "../program.ts";
+import { COMPILE_CACHE_OF_TESTS, run } from "../program.ts";
 import { NO_PROJECT } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 import { startServer } from "../server-binaries.ts";
@@ -48,7 +48,7 @@ export class ComparedSide implements AsyncDisposable {
     this.#opened.defer(() => cluster.stop());
     this.#process = fork(join(import.meta.dirname, "serve-process.ts"), [options.root], {
       cwd: options.root,
-      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE, GRAPHILE_ENV: "production" },
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE_OF_TESTS, GRAPHILE_ENV: "production" },
     });
     this.#process.on("message", ({ id, url, error }: OpenedMessage) => {
       if (error === null) this.#answers.get(id)!.resolve(url);

@@ -32,7 +32,7 @@ async function packed(): Promise<string> {
   return (await readdir(folder)).find(isTarball)!;
 }
 
-const inClone = (...words: string[]) => run(process.execPath, [BIN, ...words]);
+const inClone = (...words: string[]) => run(process.execPath, [BIN, ...words], { env: inRepository });
 
 describe("content-service", () => {
   test("has the same commands as npm run, and those for projects", async () => {
@@ -47,10 +47,13 @@ describe("content-service", () => {
   });
 
   test("passes arguments to the command, whose help shows how it was called", async () => {
-    const env = { ...process.env, npm_command: "exec" };
+    const env = { ...inRepository, npm_command: "exec" };
     const byPackage = await run(process.execPath, [BIN, "keys", "--help"], { env });
     expect(byPackage.stdout).toMatch(/^npx content-service keys revoke ID\n {2}Revokes an API key\.$/m);
-    const byScript = await run("npm", ["run", "--silent", "keys", "--", "--help"], { cwd: REPOSITORY });
+    const byScript = await run("npm", ["run", "--silent", "keys", "--", "--help"], {
+      cwd: REPOSITORY,
+      env: inRepository,
+    });
     expect(byScript.stdout).toMatch(/^npm run keys -- revoke ID\n {2}Revokes an API key\.$/m);
     for (const { stdout } of [byPackage, byScript]) expect(stdout).toContain("Exit codes: 0 success");
   });

@@ -10,6 +10,7 @@ import { useFixture } from "../../fixture.ts";
 import { COMPILE_CACHE, startReady, stopped } from "../../program.ts";
 import { NO_PROJECT, REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
+import { WITH_COMPILE_CACHE } from "./run-command.ts";
 
 const SCHEMA = `
   create table public.notes (id int primary key, owner text not null, text text);
@@ -26,7 +27,7 @@ const SCHEMA = `
 async function openAgent(settings: Record<string, string>): Promise<Client> {
   const agent = new Client({ name: "test", version: "1" });
   const env = { PATH: process.env.PATH!, NODE_COMPILE_CACHE: COMPILE_CACHE, MIGRATIONS_DIR: NO_PROJECT, ...settings };
-  const args = [join(REPOSITORY, "service/cli/mcp.ts")];
+  const args = [...WITH_COMPILE_CACHE, join(REPOSITORY, "service/cli/mcp.ts")];
   await agent.connect(new StdioClientTransport({ command: process.execPath, args, env, cwd: REPOSITORY }));
   return agent;
 }

@@ -41,6 +41,9 @@ export function runWithoutDatabase(
   return run(name, words, settings);
 }
 
+/** The options with which the scripts of `package.json` start a command. All programs share the compiled code of their modules. */
+export const WITH_COMPILE_CACHE = ["--import", join(REPOSITORY, "service/cli/compile-cache.js")];
+
 /** Runs a command like a person, with these settings and no other. */
 export function runCommandWith(
   name: string,
@@ -49,7 +52,7 @@ export function runCommandWith(
 ): Promise<CommandResult> {
   const env = environmentOf(settings);
   const options = { cwd: REPOSITORY, env, maxBuffer: MAX_OUTPUT };
-  return promisify(execFile)(process.execPath, [fileOf(name), ...words], options).then(
+  return promisify(execFile)(process.execPath, [...WITH_COMPILE_CACHE, fileOf(name), ...words], options).then(
     ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
     (error) => error as CommandResult,
   );
