@@ -378,7 +378,7 @@ describe("commands", () => {
   });
 
   test.each(["keys", "config", "database-url", "migrate", "psql"])("%s --help prints its usage", async (name) => {
-    const { code, stdout } = await runCommandWith(name, ["--help"], settingsOf({}));
+    const { code, stdout } = await command(name, ["--help"]);
     expect([code, stdout]).toEqual([0, expect.stringContaining("npm run")]);
   });
 
