@@ -17,7 +17,7 @@ const ROWS = `
   insert into foo select i, i, 't' from generate_series(1, 12000) as i;
   insert into kept select i, i from generate_series(1, 12000) as i;
   insert into small select i, i from generate_series(1, 10) as i;
-  analyze;
+  analyze foo, small, log, comments, kept;
 `;
 
 const own = useFixture(() => ownHistories([]));
