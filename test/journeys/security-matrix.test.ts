@@ -99,8 +99,7 @@ function refusalOf({ status, text }: { readonly status: number; readonly text: s
   return codes.length === 0 ? "-" : `${codes.join()}${data && Object.values(data)[0] ? "*" : ""}`;
 }
 
-async function outcomeOf(site: Site, row: MatrixRow, caller: CallerName): Promise<string> {
-  const ids = await addContent(site.owner);
+async function outcomeOf(site: Site, row: MatrixRow, caller: CallerName, ids: Ids): Promise<string> {
   const claims = claimsOf(caller, site, ids);
   const headers: Record<string, string> = caller === "anon" ? {} : { Authorization: `Bearer ${token(claims)}` };
   if (row.text !== null) {
@@ -126,7 +125,14 @@ describe.each(["open", "owner"] as const)("with USERS_ACCESS=%s", (access) => {
 
   test.each(MATRIX)("$interface: $action, $method $path $body", async (row) => {
     const outcomes: string[] = [];
-    for (const caller of CALLERS) outcomes.push(await outcomeOf(site, row, caller));
+    let ids: Ids | null = null;
+    for (const caller of CALLERS) {
+      ids ??= await addContent(site.owner);
+      const outcome = await outcomeOf(site, row, caller, ids);
+      outcomes.push(outcome);
+      // What was read or refused is as it was.
+      if (outcome === "done") ids = null;
+    }
     expect(outcomes).toEqual(row.outcomes[access]);
   });
 
