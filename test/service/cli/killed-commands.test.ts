@@ -13,19 +13,18 @@ import { killAtEachStep } from "../../killed-commands.ts";
 import { runCommand } from "./run-command.ts";
 
 const settings = { BASE_SCHEMA: "platform" };
+/** A branch of the schema and a rehearsal repeat the whole schema at each step, so theirs is small. */
+const small = { BASE_SCHEMA: "none" };
 const rootUrl = urlOf("postgres", "postgres");
 const query = async (url: string, sql: string) => (await withClient(url, (client) => client.query(sql))).rows;
 /** Statements that create, name, mark or drop databases, and commits, which complete the work in them. */
 const isStep = /^(?:create|drop|alter|comment on|revoke all on) database|^commit\b/i;
 
-const database = useDatabase({ template: "platform" });
+const NOTES = "create table public.notes (id int primary key, text text); insert into public.notes values (1, 'first')";
+
+const platform = useDatabase({ template: "platform", sql: NOTES });
+const database = useDatabase({ template: "empty", sql: NOTES });
 const project = useFolder("killed-rehearsal-");
-beforeAll(async () => {
-  await query(
-    database.ownerUrl,
-    `create table public.notes (id int primary key, text text); insert into public.notes values (1, 'first')`,
-  );
-});
 
 const databasesOf = ({ name }: Pick<TestDatabase, "name">) =>
   query(
@@ -35,35 +34,39 @@ const databasesOf = ({ name }: Pick<TestDatabase, "name">) =>
   );
 
 describe("a command that is killed at any step leaves nothing that the next one does not know", () => {
-  const postgres = () => ({
-    ...{ requestUrl: database.url, ownerUrl: database.ownerUrl, directUrl: database.ownerUrl, clientUrl: "" },
+  const postgresOf = ({ name, url, ownerUrl }: TestDatabase) => ({
+    ...{ requestUrl: url, ownerUrl, directUrl: ownerUrl, clientUrl: "" },
     migrate: {
-      url: database.ownerUrl,
-      shadowUrl: urlOf("postgres", `${database.name}_shadow`),
+      url: ownerUrl,
+      shadowUrl: urlOf("postgres", `${name}_shadow`),
       rootUrl,
       histories: [],
     },
     close: async () => {},
   });
 
-  test.each([[[]], [["--schema-only"]]])("branch create %j", async (options) => {
-    const words = ["create", "likes", ...options];
-    const steps = await killAtEachStep({ database, command: "branch", words, settings, isStep }, async (statement) => {
-      const left = await databasesOf(database);
-      const listed = await listBranches(postgres(), database.name);
+  test.each([
+    { options: [], source: platform, settings },
+    { options: ["--schema-only"], source: database, settings: small },
+  ])("branch create $options", async ({ options, source, settings }) => {
+    const postgres = postgresOf(source);
+    const branch = { database: source, command: "branch", words: ["create", "likes", ...options], settings, isStep };
+    const steps = await killAtEachStep(branch, async (statement) => {
+      const left = await databasesOf(source);
+      const listed = await listBranches(postgres, source.name);
       expect([statement, listed.map(({ name }) => name)]).toEqual([statement, left.map(() => "likes")]);
       if (left.length === 0) return;
-      const [branch] = listed;
+      const [created] = listed;
       // Only the last statement completes it.
-      expect(["interrupted", "complete"]).toContain(branch!.state);
-      const again = createBranch(postgres(), "likes", { schemaOnly: true, sample: null, isAnonymized: false });
+      expect(["interrupted", "complete"]).toContain(created!.state);
+      const again = createBranch(postgres, "likes", { schemaOnly: true, sample: null, isAnonymized: false });
       await expect(again).rejects.toThrow('There is a branch "likes" already');
-      await dropBranch(postgres(), "likes");
-      expect(await databasesOf(database)).toEqual([]);
+      await dropBranch(postgres, "likes");
+      expect(await databasesOf(source)).toEqual([]);
     });
     expect(steps).toBeGreaterThan(4);
-    expect(await listBranches(postgres(), database.name)).toMatchObject([{ name: "likes", state: "complete" }]);
-    await dropBranch(postgres(), "likes");
+    expect(await listBranches(postgres, source.name)).toMatchObject([{ name: "likes", state: "complete" }]);
+    await dropBranch(postgres, "likes");
   });
 
   test("migrate rehearse", async () => {
@@ -72,7 +75,7 @@ describe("a command that is killed at any step leaves nothing that the next one 
     // Without a pending migration it has nothing to do.
     await mkdir(join(project, "current"));
     await writeFile(join(project, "current/0010-more.sql"), "alter table public.notes add column more text;\n");
-    const pending = { ...settings, MIGRATIONS_DIR: project };
+    const pending = { ...small, MIGRATIONS_DIR: project };
     const rehearsal = { database, command: "migrate", words, settings: pending, isStep };
     const steps = await killAtEachStep(rehearsal, async () => {
       expect((await databasesOf(database)).length).toBeLessThan(2);
@@ -134,7 +137,7 @@ describe("a command that is killed at any step leaves nothing that the next one 
     const restored = useDatabase({ template: "empty" });
     const file = join(useFolder("killed-restore-"), "backup.gz");
     const isEmpty = async ({ ownerUrl }: TestDatabase) => (await withClient(ownerUrl, allTables)).length === 0;
-    beforeAll(() => writeArchive(database.ownerUrl, file));
+    beforeAll(() => writeArchive(platform.ownerUrl, file));
 
     test("of a check only", async () => {
       const check = { database: checked, command: "restore", words: ["--check", file], settings, isStep };
