@@ -130,7 +130,7 @@ describe.each(["open", "owner"] as const)("with USERS_ACCESS=%s", (access) => {
       ids ??= await addContent(site.owner);
       const outcome = await outcomeOf(site, row, caller, ids);
       outcomes.push(outcome);
-      // What was read or refused is as it was.
+      // Rows that were read or refused are as they were.
       if (outcome === "done") ids = null;
     }
     expect(outcomes).toEqual(row.outcomes[access]);

@@ -150,7 +150,8 @@ test("a change of definitions leaves results alone that do not name what it chan
     expect(opened()).toBe(1);
     await change("create or replace view public.shown as select name from public.new_notes");
     expect(await nextResult()).toEqual(["newer"]);
-    expect(opened()).toBe(2);
+    // A run after the insert may have been the first to read the new view.
+    await expect.poll(opened).toBe(2);
   });
   live.endAll();
 });
