@@ -40,6 +40,8 @@ type EditingContext = {
   readonly order: string;
   readonly moveTo: (cell: GridCell) => void;
   readonly isActive: (cell: GridCell) => boolean;
+  /** Returns the function that tells if the user has chosen a cell since, or types in a field. */
+  readonly watchUser: () => () => boolean;
 };
 
 /** The cell that is edited. */
@@ -186,13 +188,14 @@ export class EditingSession {
     this.#set({ dialog: null });
   }
 
-  /** Moves to an inserted row if the filters show it; otherwise a message says that it was inserted. */
+  /** Moves to an inserted row if the filters show it and the user has gone nowhere else; a message says that it was inserted. */
   async #moveToInserted(row: TableRow): Promise<void> {
-    const { windows, moveTo } = this.context;
+    const { windows, moveTo, watchUser } = this.context;
+    const isElsewhere = watchUser();
     const place = await windows.findPlace(row).catch(() => null);
     if (place === null || windows !== this.context.windows) return;
     await windows.countRows();
-    moveTo({ row: place, column: 0 });
+    if (!isElsewhere()) moveTo({ row: place, column: 0 });
   }
 
   /** Saves the values over those of somebody else, unless they have changed again. */

@@ -57,6 +57,10 @@ export function useEditing(options: EditingOptions): Editing {
       control.current?.focus();
     },
     isActive: (cell: GridCell) => isSameCell(control.current?.activeCell(), cell),
+    watchUser: () => {
+      const cell = control.current?.activeCell();
+      return () => control.current?.activeCell() !== cell || isField(document.activeElement);
+    },
   };
   const session = useRef<EditingSession>(null as never);
   session.current ??= new EditingSession(context);
@@ -89,13 +93,16 @@ function undoByKey(session: EditingSession): () => void {
   const handle = (event: KeyboardEvent) => {
     const { key, ctrlKey, metaKey, shiftKey, altKey, target } = event;
     if (key.toLowerCase() !== "z" || !(ctrlKey || metaKey) || shiftKey || altKey) return;
-    const isField = target instanceof Element && target.closest("input, textarea, select, [contenteditable], dialog");
-    if (isField || document.querySelector("dialog[open]")) return;
+    if (isField(target) || document.querySelector("dialog[open]")) return;
     event.preventDefault();
     void session.undo();
   };
   document.addEventListener("keydown", handle);
   return () => document.removeEventListener("keydown", handle);
+}
+
+function isField(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest("input, textarea, select, [contenteditable], dialog") !== null;
 }
 
 /** Handles keys: F2 and Enter edit, Shift+Enter opens the form, Insert a new one, Delete asks. */
