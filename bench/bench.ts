@@ -19,6 +19,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   graphql: () => import("./graphql.ts"),
   realtime: () => import("./realtime.ts"),
   start: () => import("./start.ts"),
+  newcomer: () => import("./newcomer.ts"),
   live: () => import("./live.ts"),
   batch: () => import("./batch.ts"),
   mcp: () => import("./mcp.ts"),
@@ -56,6 +57,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   --markdown docs/benchmarks.md also draws docs/${CHART}
   chart: draws it again from the recorded figures, without measuring
   start: a first start in an empty folder and a later one, and the memory of a service and of a worker at rest
+  newcomer: from the tarball to a row in Studio that a second user sees, with Chromium; fails if it takes more than 45 s
   live [--clients 1000] [--only queries|graphql|shapes]…: live queries, over GraphQL too, and as many shapes, each of a caller of its
     own: from an update to the client, changes a second, memory of each
   batch: inserts in a batch beside the same as single requests

@@ -1,18 +1,31 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { expect, test } from "vitest";
-import { launchBrowser, STEP_TIMEOUT_MS } from "../browser.ts";
+import { launchBrowser } from "../browser.ts";
 import { useFixture } from "../fixture.ts";
 import { expectAccessible } from "../page-layouts.ts";
 import { COMPILE_CACHE, type Program, startReady, stopped } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";
 import { makeProjectFolder } from "../service/cli/project.ts";
+import {
+  ADA,
+  addColumn,
+  askWhy,
+  cell,
+  changeTitle,
+  createAda,
+  createTable,
+  createTasksTable,
+  dialog,
+  insertRow,
+  openPage,
+  viewAs,
+} from "./first-row-steps.ts";
 import { describeInBrowser } from "./studio.ts";
 
 const PLAYGROUND_USER = "Playground user";
-const ADA = "ada@example.org";
 
 /** A playground with an embedded Postgres of its own, and a browser without any stored data. */
 type Playground = { readonly program: Program; readonly browser: Browser; close(): Promise<void> };
@@ -49,75 +62,13 @@ async function openClone(): Promise<Playground> {
   return openPlayground(start, () => rm(folder, { recursive: true, force: true }));
 }
 
-async function openPage({ browser, program }: Playground, path: string): Promise<Page> {
-  const page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
-  page.setDefaultTimeout(STEP_TIMEOUT_MS);
-  await page.goto(program.url + path);
-  await page.locator(".frame").waitFor();
-  return page;
-}
-
-const dialog = (page: Page, name: string) => page.getByRole("dialog", { name });
-const cell = (page: Page, row: number, text: string) =>
-  page.locator(`[data-row="${row}"]`).getByText(text, { exact: true });
-
-async function insertRow(page: Page, table: string, values: Readonly<Record<string, string>>): Promise<void> {
-  await page.getByRole("button", { name: "Insert row" }).click();
-  const form = dialog(page, `Insert into ${table}`);
-  for (const [label, value] of Object.entries(values)) await form.getByLabel(label, { exact: true }).fill(value);
-  await form.getByRole("button", { name: "Insert", exact: true }).click();
-  await form.waitFor({ state: "detached" });
-}
-
-async function viewAs(page: Page, user: string): Promise<void> {
-  await page.getByRole("button", { name: "View as…" }).click();
-  await dialog(page, "View as…").getByRole("button", { name: user, exact: true }).click();
-  await page.getByText(`Viewing as ${user} (authenticated)`).waitFor();
-}
-
-async function createAda(page: Page): Promise<void> {
-  await page.getByRole("link", { name: "People" }).click();
-  await page.getByRole("button", { name: "Create a user" }).click();
-  await page.getByLabel("E-mail address").fill(ADA);
-  await page.getByLabel("Password", { exact: true }).fill("Tangerine-Boat-7");
-  await page.getByRole("button", { name: "Create", exact: true }).click();
-  await page.getByText(ADA).first().waitFor();
-}
-
-/** Asks from the details of the first row what Ada sees of it, and returns once it is answered, also after a reload. */
-async function askWhy(page: Page, text: string, answer: string): Promise<void> {
-  await cell(page, 0, text).click();
-  await page.getByRole("button", { name: "Details" }).click();
-  await page.getByRole("link", { name: "Who sees this row, and why not" }).click();
-  await page.getByRole("button", { name: "Choose a person" }).click();
-  await page.getByRole("dialog").getByLabel("Search users").fill("ada@");
-  await page.getByRole("dialog").getByRole("button", { name: ADA }).click();
-  await page.getByText(answer).waitFor();
-  await page.reload();
-  await page.getByText(answer).waitFor();
-}
-
 describeInBrowser("the first row in Studio, in a project under npm run dev", () => {
   const playground = useFixture(openProject);
 
   test("is inserted, edited, seen by a second user, also after a reload, and explained", async () => {
-    const page = await openPage(playground, "/studio/schema");
+    const page = await openPage(playground.browser, playground.program.url, "/studio/schema");
     await page.getByText(`Acting as ${PLAYGROUND_USER}`).waitFor();
-    await page.getByRole("button", { name: "New table" }).click();
-    const form = dialog(page, "New table");
-    await form.getByLabel("Name", { exact: true }).first().fill("tasks");
-    const addColumn = async (number: number, name: string, type: string) => {
-      await form.getByRole("button", { name: "Add column" }).click();
-      await form.getByLabel(`Name of column ${number}`, { exact: true }).fill(name);
-      await form.getByLabel(`Type of column ${number}`, { exact: true }).fill(type);
-      await form.getByLabel(`Not null of column ${number}`, { exact: true }).check();
-    };
-    await addColumn(2, "title", "text");
-    await addColumn(3, "author_id", "bigint");
-    await form.getByLabel("Default of column 3", { exact: true }).fill("auth.uid()");
-    await form.getByRole("button", { name: "Review" }).click();
-    await page.getByRole("button", { name: "Write to the current migration" }).click();
-    await page.getByRole("link", { name: "Rows", exact: true }).click();
+    await createTasksTable(page);
     expect(await readdir(join(playground.folder, "db/migrations/current"))).toContain("0020-create-table-tasks.sql");
 
     await page.getByRole("button", { name: "Insert row" }).click();
@@ -128,11 +79,7 @@ describeInBrowser("the first row in Studio, in a project under npm run dev", () 
     await expectAccessible(page);
     await insert.getByRole("button", { name: "Cancel" }).click();
     await insertRow(page, "tasks", { "title · text · required": "Write a policy" });
-    await cell(page, 0, "Write a policy").dblclick();
-    await page.keyboard.press("F2");
-    await page.getByLabel("Value of title").fill("Test a policy");
-    await page.keyboard.press("Enter");
-    await cell(page, 0, "Test a policy").waitFor();
+    await changeTitle(page, "Write a policy", "Test a policy");
 
     await createAda(page);
     await page.goto(`${playground.program.url}/studio/tables/public/tasks`);
@@ -146,8 +93,24 @@ describeInBrowser("the first row in Studio, in a project under npm run dev", () 
     await page.close();
   });
 
+  test("of a table with own rows is seen by its owner alone", async () => {
+    const page = await openPage(playground.browser, playground.program.url, "/studio/schema");
+    await createTable(page, "drafts", async (form) => {
+      await addColumn(form, 2, "title", "text");
+      await form.getByLabel("Template", { exact: true }).selectOption("owner reads and writes");
+    });
+    await insertRow(page, "drafts", { "title · text · required": "Of the playground" });
+    await cell(page, 0, "Of the playground").waitFor();
+    await viewAs(page, ADA);
+    await page.locator(".grid-empty", { hasText: "No rows." }).waitFor();
+    await insertRow(page, "drafts", { "title · text · required": "Of Ada" });
+    await cell(page, 0, "Of Ada").waitFor();
+    expect(await page.locator(".grid-row:not(.pending)").count()).toBe(1);
+    await page.close();
+  });
+
   test("may be of another user, who is chosen by name", async () => {
-    const page = await openPage(playground, "/studio/tables/public/notes");
+    const page = await openPage(playground.browser, playground.program.url, "/studio/tables/public/notes");
     await page.getByRole("button", { name: "Insert row" }).click();
     const insert = dialog(page, "Insert into notes");
     await insert.getByLabel("words · text · required").fill("Of Ada.");
@@ -167,7 +130,7 @@ describeInBrowser("the first row in Studio, in a project under npm run dev", () 
   });
 
   test("as a role without a user names the field that lacks one, and what to do", async () => {
-    const page = await openPage(playground, "/studio/tables/public/notes");
+    const page = await openPage(playground.browser, playground.program.url, "/studio/tables/public/notes");
     await page.getByRole("button", { name: "View as…" }).click();
     await dialog(page, "View as…").getByRole("button", { name: "authenticated", exact: true }).click();
     await page.getByText("Acting as no user").waitFor();
@@ -185,7 +148,7 @@ describeInBrowser("the first row in Studio, in a clone under npm start", () => {
   const playground = useFixture(openClone);
 
   test("is inserted into the example application, as the user that Studio acts as", async () => {
-    const page = await openPage(playground, "/studio/tables/public/articles");
+    const page = await openPage(playground.browser, playground.program.url, "/studio/tables/public/articles");
     await page.getByText(`Acting as ${PLAYGROUND_USER}`).waitFor();
     await insertRow(page, "articles", {
       "title · text · required": "First light",
@@ -202,12 +165,8 @@ describeInBrowser("the first row in Studio, in a clone under npm start", () => {
   });
 
   test("is edited, seen by a second user, and explained", async () => {
-    const page = await openPage(playground, "/studio/tables/public/articles");
-    await cell(page, 0, "First light").dblclick();
-    await page.keyboard.press("F2");
-    await page.getByLabel("Value of title").fill("Second light");
-    await page.keyboard.press("Enter");
-    await cell(page, 0, "Second light").waitFor();
+    const page = await openPage(playground.browser, playground.program.url, "/studio/tables/public/articles");
+    await changeTitle(page, "First light", "Second light");
     await createAda(page);
     await page.goto(`${playground.program.url}/studio/tables/public/articles`);
     await viewAs(page, ADA);
