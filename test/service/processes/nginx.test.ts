@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { createClient } from "graphql-ws";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
@@ -28,7 +29,7 @@ const SCHEMA = `
 `;
 
 // Debian's package nginx-light, which .ci/run installs.
-describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
+describe.runIf(existsSync(NGINX))("deploy/nginx.conf, installed as docs/deployment.md says", () => {
   let ca: Buffer;
   let nginx: ChildProcess;
   let said = "";
@@ -50,16 +51,20 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
   beforeAll(async () => {
     const authority = await makeAuthority(folder, "authority");
     ca = await readFile(authority.certificate);
+    await mkdir(join(folder, "live/localhost"), { recursive: true });
     const { certificate, key } = await authority.sign("localhost", "site");
-    const text = await readFile(join(REPOSITORY, "deploy/nginx.conf"), "utf8");
+    await rename(certificate, join(folder, "live/localhost/fullchain.pem"));
+    await rename(key, join(folder, "live/localhost/privkey.pem"));
+    await promisify(execFile)("sh", ["-ec", await installation()], {
+      cwd: REPOSITORY,
+      env: { PATH: process.env.PATH, NAME: "localhost" },
+    });
+    const text = await readFile(join(folder, "nginx.conf"), "utf8");
     const own = text
       // Some users who run the tests may not raise it.
       .replace(/^worker_rlimit_nofile .*\n/m, "")
       .replace("listen 443 ssl", `listen ${port} ssl`)
       .replace("127.0.0.1:3000", new URL(service.url).host)
-      .replaceAll("content.example.org", "localhost")
-      .replace("/etc/ssl/localhost.crt", certificate)
-      .replace("/etc/ssl/localhost.key", key)
       .replace(
         "http {",
         `http {\n  access_log off;\n  client_body_temp_path ${folder}/body;\n  proxy_temp_path ${folder}/proxy;\n`,
@@ -84,6 +89,16 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     await ended;
   });
 
+  /** The command of the page that writes the configuration, in the folder of the test. */
+  async function installation(): Promise<string> {
+    const page = await readFile(join(REPOSITORY, "docs/deployment.md"), "utf8");
+    const [command] = /^ +sed [^>]*node_modules\/content-service\/deploy\/nginx\.conf > \S+$/m.exec(page)!;
+    return command
+      .replaceAll("/etc/letsencrypt", folder)
+      .replace("node_modules/content-service/", "")
+      .replace("/etc/nginx/nginx.conf", join(folder, "nginx.conf"));
+  }
+
   async function ask(path: string, { method = "GET", headers = {}, body = "" } = {}) {
     const asked = request(`${url}${path}`, { ca, method, headers: { apikey: anonKey, ...headers } }).end(body);
     const [answer] = (await once(asked, "response")) as [IncomingMessage];
@@ -91,6 +106,10 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     for await (const chunk of answer) text += chunk;
     return { status: answer.statusCode, headers: answer.headers, text };
   }
+
+  test("answers the check of the page", async () => {
+    expect((await ask("/health")).text).toMatch(/^\{"status":"ok"/);
+  });
 
   test("passes the client's address and scheme to the service and ignores forged headers", async () => {
     const forged = { "X-Forwarded-For": "8.8.8.8", "X-Forwarded-Proto": "http" };
