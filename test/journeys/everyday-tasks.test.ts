@@ -1,14 +1,15 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import { beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../../bench/measuring/free-port.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { useDatabase } from "../database.ts";
+import { inClone } from "../docs/in-clone.ts";
+import { openTerminal } from "../docs/terminal.ts";
 import { useFolder } from "../fixture.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
@@ -46,12 +47,19 @@ async function signInAda() {
   return client;
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
+/** Returns the link of an e-mail, once it was sent. */
+async function linkTo(email: string, subject: string): Promise<string> {
+  let link: string | undefined;
+  await until(async () => {
+    const headers = { Authorization: `Bearer ${jwt.sign({ role: "admin" }, SECRET)}` };
+    const { mails } = (await (await fetch(`${service.url}/admin/v1/mails`, { headers })).json()) as {
+      mails: { to: string; subject: string; text: string }[];
+    };
+    const mail = mails.find((each) => each.to === email && each.subject.startsWith(subject));
+    link = /^https?:\S+$/m.exec(mail?.text ?? "")?.[0];
+    return link !== undefined;
+  });
+  return link!;
 }
 
 const mailDir = useFolder("mail-");
@@ -63,6 +71,8 @@ const service = useService({
   settings: { MAIL_DIR: mailDir, STUDIO: "administrators", WEBHOOK_NETWORK: "loopback" },
 });
 
+// Tables with own rows, OpenID Connect, nginx and Supabase projects need a browser, a provider, a proxy or a folder: they are followed in
+// test/studio/first-row.test.ts, test/docs/federation.test.ts, test/service/processes/nginx.test.ts and test/journeys/supabase-project.test.ts.
 describe("an everyday task, as its page says:", () => {
   beforeAll(async () => {
     const created = await clientOf("service_role").auth.admin.createUser({ ...ADA, email_confirm: true });
@@ -75,20 +85,34 @@ describe("an everyday task, as its page says:", () => {
       options: { shouldCreateUser: false },
     });
     expect(error).toBeNull();
-    let link = "";
-    await until(async () => {
-      const headers = { Authorization: `Bearer ${jwt.sign({ role: "admin" }, SECRET)}` };
-      const { mails } = (await (await fetch(`${service.url}/admin/v1/mails`, { headers })).json()) as {
-        mails: { to: string; subject: string; text: string }[];
-      };
-      const mail = mails.find(({ to, subject }) => to === ADA.email && subject === "Your sign-in link");
-      link = /^https?:\S+$/m.exec(mail?.text ?? "")?.[0] ?? "";
-      return link !== "";
-    });
+    const link = await linkTo(ADA.email, "Your sign-in link");
     const { headers } = await fetch(link, { redirect: "manual" });
     const session = new URLSearchParams(new URL(headers.get("location")!).hash.slice(1));
     const { data } = await clientOf("anon").auth.getUser(session.get("access_token")!);
     expect(data.user?.email).toBe(ADA.email);
+  });
+
+  test("a teammate is invited with a role, and chooses a password", async () => {
+    const [invite] = (await blocksOf("sign-in.md", "sh")).filter((block) => block.includes("/admin/v1/invitations"));
+    const variables = { URL: service.url, JSON: "Content-Type: application/json" };
+    const terminal = openTerminal({ folder: REPOSITORY, environment: { ...inClone(database), ...variables } });
+    try {
+      expect((await terminal.run(invite!)).output).toMatch(/\n201\n$/);
+    } finally {
+      await terminal.close();
+    }
+    const link = await linkTo("eve@example.org", "Admin (admin@example.org) invites you to 127.0.0.1");
+    expect(await (await fetch(link)).text()).toContain("eve@example.org");
+    const password = "correct horse Battery 9";
+    const accepted = await fetch(`${service.url}/auth/invitation`, {
+      method: "POST",
+      redirect: "manual",
+      headers: { Origin: service.url },
+      body: new URLSearchParams({ token: new URL(link).searchParams.get("token")!, password }),
+    });
+    expect(accepted.status).toBe(303);
+    const { data } = await clientOf("anon").auth.signInWithPassword({ email: "eve@example.org", password });
+    expect(data.user?.role).toBe("authenticated");
   });
 
   test("a user uploads an avatar, which everybody sees", async () => {
@@ -135,6 +159,8 @@ describe("an everyday task, as its page says:", () => {
       await sql("insert into orders (status, total) values ('paid', 12.50)");
       await until(() => printed !== "");
       expect(printed).toContain("status: 'paid'");
+      const { stdout } = await runCommand("webhooks", ["test", "paid"], database, { WEBHOOK_NETWORK: "loopback" });
+      expect(stdout).toContain("has received the test delivery");
     } finally {
       child.kill();
       await rm(folder, { recursive: true, force: true });
@@ -173,7 +199,8 @@ describe("an everyday task, as its page says:", () => {
       await sql("insert into public.notes (owner_id, words) values (0, 'saved')");
       expect((await runCommand("backup", [file], database)).code).toBe(0);
       await sql("delete from public.notes where words = 'saved'");
-      const restore = (...words: string[]) => runCommand("restore", ["--table", "notes", file, ...words], database);
+      const restore = (...words: string[]) =>
+        runCommand("restore", ["--table", "public.notes", "--from", file, ...words], database);
       expect((await restore()).stdout).toContain("Nothing was changed.");
       expect((await sql("select from public.notes where words = 'saved'")).rowCount).toBe(0);
       expect((await restore("--apply")).stdout).toContain("1 row is inserted and 0 overwritten.");

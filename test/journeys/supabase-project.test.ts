@@ -5,9 +5,9 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { createClient } from "@supabase/supabase-js";
 import { expect, test } from "vitest";
-import { startReceiver } from "../../../jobs/webhooks/receiver.ts";
-import { until } from "../../../until.ts";
-import { makeProjectFolder, type ProjectFolder } from "../project.ts";
+import { startReceiver } from "../jobs/webhooks/receiver.ts";
+import { makeProjectFolder, type ProjectFolder } from "../service/cli/project.ts";
+import { until } from "../until.ts";
 
 const CONFIG = `
   [api]
