@@ -34,8 +34,11 @@ export function parseWrittenValues(text: string | null): object | null {
 
 /** Explains which privileges and policies let a caller write rows, or refuse it. */
 export function ExplainedWrite(request: WhyWriteRequest) {
-  const { value, error, isLoading } = useLoaded((signal) => explainWrite(request, signal), [JSON.stringify(request)]);
-  if (error) return html`<${Notice} kind="error" error=${error} />`;
+  const { value, error, isLoading, reload } = useLoaded(
+    (signal) => explainWrite(request, signal),
+    [JSON.stringify(request)],
+  );
+  if (error) return html`<${Notice} kind="error" error=${error} onRetry=${reload} />`;
   if (!value) return isLoading && html`<${Loading} />`;
   return html`<div class="stack" aria-busy=${isLoading}><${WriteDetails} explanation=${value} request=${request} /></div>`;
 }

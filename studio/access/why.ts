@@ -70,11 +70,11 @@ function TableChoice({ onChoose }: { readonly onChoose: (path: string) => void }
 type ExplainedRequestProps = { readonly path: string; readonly schema: string | null; readonly as: TriedAs };
 
 function ExplainedRequest({ path, schema, as }: ExplainedRequestProps) {
-  const { value, error, isLoading } = useLoaded(
+  const { value, error, isLoading, reload } = useLoaded(
     (signal) => explainRequest({ path, schema, as }, signal),
     [path, schema, JSON.stringify(as)],
   );
-  if (error) return html`<${Notice} kind="error" error=${error} />`;
+  if (error) return html`<${Notice} kind="error" error=${error} onRetry=${reload} />`;
   if (!value) return isLoading && html`<${Loading} />`;
   return html`<div class="stack" aria-busy=${isLoading}><${ExplanationDetails} explanation=${value} /></div>`;
 }

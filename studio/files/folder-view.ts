@@ -47,7 +47,8 @@ export function FolderView({ bucket, folder }: FolderViewProps) {
       <${Breadcrumbs} bucket=${bucket.id} folder=${folder} />
       <input ref=${input} type="file" multiple hidden aria-label=${labels.uploadLabel} onChange=${choose} />
       <p class="quiet">${labels.drop}</p>
-      ${(failure ?? error) && html`<${Notice} kind="error" error=${failure ?? error} />`}
+      ${failure && html`<${Notice} kind="error" error=${failure} />`}
+      ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
       ${!value && isLoading && html`<${Loading} />`}
       ${value?.length === 0 && html`<${Empty}>${labels.noFiles}<//>`}
       ${value && value.length > 0 && html`<${EntryTable} bucket=${bucket.id} folder=${folder} entries=${value.slice(0, limit)} onShow=${setShown} />`}

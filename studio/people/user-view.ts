@@ -106,7 +106,7 @@ function Sessions({ id, round }: RoundProps) {
   const heads = [kind, signedIn, lastUsed, address, client, texts.people.endSession];
   return html`
     <${Section} title=${texts.people.sessions} count=${rows.length || Number(error !== null)} empty=${texts.people.noSessions}>
-      ${error ? html`<${Notice} kind="error" error=${error} />` : html`<${PlainTable} label=${texts.people.sessions} heads=${heads} rows=${rows} />`}
+      ${error ? html`<${Notice} kind="error" error=${error} onRetry=${reload} />` : html`<${PlainTable} label=${texts.people.sessions} heads=${heads} rows=${rows} />`}
     <//>
   `;
 }
@@ -128,7 +128,7 @@ function Factors({ id, kind, round }: RoundProps & { readonly kind: FactorKind }
   const title = texts.people[kind];
   return html`
     <${Section} title=${title} count=${rows.length || Number(error !== null)} empty=${texts.people.none}>
-      ${error ? html`<${Notice} kind="error" error=${error} />` : html`<${PlainTable} label=${title} heads=${[name, type, state, created, texts.people.remove]} rows=${rows} />`}
+      ${error ? html`<${Notice} kind="error" error=${error} onRetry=${reload} />` : html`<${PlainTable} label=${title} heads=${[name, type, state, created, texts.people.remove]} rows=${rows} />`}
     <//>
   `;
 }

@@ -103,7 +103,9 @@ describeInBrowser("the part Access of Studio", () => {
     await page.getByText("authenticated sees 0 of 3 rows.").waitFor();
     await page.getByRole("cell", { name: "id = 2" }).waitFor();
     await page.getByLabel("Request: a path below").fill("/rest/v1/notes?id=eq.1");
+    await page.route("**/admin/v1/why", (route) => route.fulfill({ status: 503, json: {} }), { times: 1 });
     await page.getByRole("button", { name: "Explain" }).click();
+    await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText("authenticated sees 0 of 1 rows.").waitFor();
     expect(new URL(page.url()).searchParams.get("path")).toBe("/rest/v1/notes?id=eq.1");
     await page.getByLabel("As").selectOption("anon");
