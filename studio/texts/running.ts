@@ -75,7 +75,7 @@ export const runningTexts = {
       none: "No request matches.",
       of: (found: number, searched: number, kept: number, logMegabytes: number) =>
         logMegabytes === 0
-          ? `${found} of the last ${searched} requests. Each process keeps ${kept}.`
+          ? `${found} of the last ${searched} requests. Each process keeps ${kept}; with REQUEST_LOG_MB, earlier ones are found too.`
           : `${found} of the last ${searched} requests. The log has at most ${logMegabytes} MB.`,
       method: "Method and path",
       id: "Request id",
