@@ -13,11 +13,6 @@ import { mayUse, withVisibility } from "./VisibilityPlugin.ts";
 import { visibleColumnsOf } from "./WherePlugin.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      AggregatesPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface SchemaOptions {
       /** True if connections have `aggregates`. */

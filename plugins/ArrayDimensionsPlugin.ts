@@ -4,11 +4,6 @@ import { castListItems } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      ArrayDimensionsPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface PgCodecAttributeTags {
       /** The dimensions of an array whose declaration does not have them, as in a view or after a restore by pg_restore. */

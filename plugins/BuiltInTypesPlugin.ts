@@ -3,14 +3,6 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { castListItems, findBuiltInCodec } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      BuiltInTypesPlugin: true;
-    }
-  }
-}
-
 /**
  * Core hides tsvector and tsquery, makes money a number, which loses digits, reads char(n) within nested rows by a cast to text, which
  * loses its padding, and returns a wrong second point for lines that are level, upright or through the origin.

@@ -17,11 +17,6 @@ import { allRules, maySelectKey, mayUse, type VisibilityRule, withVisibility } f
 import { visibleColumnsOf } from "./WherePlugin.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      BulkMutationsPlugin: true;
-    }
-  }
   namespace DataplanPg {
     interface PgResourceUniqueExtensions {
       isDeferrable?: true;

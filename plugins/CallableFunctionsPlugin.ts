@@ -5,9 +5,6 @@ import { functionSignature, inputTypesOf, type OmittedObject } from "./omitted-o
 
 declare global {
   namespace GraphileConfig {
-    interface Plugins {
-      CallableFunctionsPlugin: true;
-    }
     interface GatherHelpers {
       callableFunctions: Record<string, never>;
     }

@@ -2,11 +2,6 @@ import type { Introspection, PgClass, PgRoles } from "graphile-build-pg/pg-intro
 import { quotedName } from "#postgres/client";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      ClientRolesPlugin: true;
-    }
-  }
   namespace DataplanPg {
     interface PgResourceExtensions {
       /** True if only roles that bypass RLS have grants on it. */

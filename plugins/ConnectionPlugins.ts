@@ -1,14 +1,6 @@
 import { isTable, keyOf } from "./table.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      CollectionsPlugin: true;
-    }
-    interface Provides {
-      collections: true;
-    }
-  }
   namespace GraphileBuild {
     interface PgResourceTags {
       /** A plain list with limit and offset in the query type, instead of a connection. */
@@ -49,14 +41,6 @@ export const CollectionsPlugin: GraphileConfig.Plugin = {
     },
   },
 };
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      ConnectionShapePlugin: true;
-    }
-  }
-}
 
 export const ConnectionShapePlugin: GraphileConfig.Plugin = {
   name: "ConnectionShapePlugin",

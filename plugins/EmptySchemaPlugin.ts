@@ -1,14 +1,6 @@
 import { GraphQLBoolean, type GraphQLFieldConfig, GraphQLNonNull } from "grafast/graphql";
 import { withSource } from "./field-sources.ts";
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      EmptySchemaPlugin: true;
-    }
-  }
-}
-
 const FIELD: GraphQLFieldConfig<unknown, unknown> = {
   type: new GraphQLNonNull(GraphQLBoolean),
   description:

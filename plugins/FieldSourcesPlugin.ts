@@ -18,14 +18,6 @@ import {
 } from "./table.ts";
 import { conditionFieldsOf } from "./WherePlugin.ts";
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      FieldSourcesPlugin: true;
-    }
-  }
-}
-
 export const FieldSourcesPlugin: GraphileConfig.Plugin = {
   name: "FieldSourcesPlugin",
   description: "Fields carry the column, relation, table or function that they stand for",

@@ -10,11 +10,6 @@ import { type Codec, inputTypeOf, isTable, keyOf, type PgTable, resourcesOf, tab
 import { mayExecute, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      FiltersPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface Inflection {
       filterType(this: Inflection, table: PgTable): string;

@@ -4,11 +4,6 @@ import { columnsShownAsRelations } from "./relation-names.ts";
 import { type Codec, isTable, outputTypeOf, relationEntriesOf, resourcesOf } from "./table.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      ForeignKeysPlugin: true;
-    }
-  }
   namespace DataplanPg {
     interface PgCodecRelationExtensions {
       /** A temporal foreign key: its rows do not match by equality. */

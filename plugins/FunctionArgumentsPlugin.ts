@@ -8,9 +8,6 @@ import type { SchemaResource } from "./table.ts";
 
 declare global {
   namespace GraphileConfig {
-    interface Plugins {
-      FunctionArgumentsPlugin: true;
-    }
     interface GatherHelpers {
       functionArguments: Record<string, never>;
     }

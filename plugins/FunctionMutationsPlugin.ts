@@ -8,14 +8,6 @@ import { mayHoldNulls, outputTypeOf, type SchemaResource, sqlNameOf } from "./ta
 import { mayExecute, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      FunctionMutationsPlugin: true;
-    }
-    interface Provides {
-      functionMutations: true;
-    }
-  }
   namespace GraphileBuild {
     interface BehaviorStrings {
       "function:mutationField": true;

@@ -9,17 +9,6 @@ import {
   type SchemaResource,
 } from "./table.ts";
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      FunctionPrecedencePlugin: true;
-    }
-    interface Provides {
-      functionPrecedence: true;
-    }
-  }
-}
-
 const inferredPhase = { after: ["inferred"], provides: ["functionPrecedence"] };
 
 export const FunctionPrecedencePlugin: GraphileConfig.Plugin = {

@@ -4,14 +4,6 @@ import { ApiError } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      IdScalarPlugin: true;
-    }
-  }
-}
-
 const INTEGER_BITS: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64 };
 const UUID_TEXT = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 

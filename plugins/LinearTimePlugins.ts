@@ -10,11 +10,6 @@ import { queryWhileGathering } from "./gather-query.ts";
 import { type Codec, resourcesOf } from "./table.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      IndexedIntrospectionPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface GatherOptions {
       /** Yields to the event loop when a time slice is over. */
@@ -156,16 +151,6 @@ async function introspectServices(
   return introspected;
 }
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      IndexedLookupsPlugin: true;
-      IndexedTablesPlugin: true;
-      IndexedPolymorphismPlugin: true;
-    }
-  }
-}
-
 export const IndexedLookupsPlugin: GraphileConfig.Plugin = {
   name: "IndexedLookupsPlugin",
   description: "Indexes the lookups for which core scans all tables or all columns",
@@ -284,14 +269,6 @@ function indexPairs(cache: BehaviorCache): void {
 type SchemaHooks = NonNullable<NonNullable<GraphileConfig.Plugin["schema"]>["hooks"]>;
 type InterfacesHook = Extract<SchemaHooks["GraphQLObjectType_interfaces"], (...given: never[]) => unknown>;
 type PolymorphismRegistry = GraphileBuild.BuildInput["pgRegistry"];
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      MemoizedBehaviorsPlugin: true;
-    }
-  }
-}
 
 type BehaviorText = { readonly behaviorString: string };
 

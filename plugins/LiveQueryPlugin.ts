@@ -1,11 +1,3 @@
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      LiveQueryPlugin: true;
-    }
-  }
-}
-
 /** The subscription field that has the fields of queries. */
 const LIVE_FIELD = "live";
 

@@ -13,11 +13,6 @@ import { relationNamesOf, uniqueRelationName } from "./relation-names.ts";
 import { type Codec, relationOf, type SchemaResource } from "./table.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      NamesPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface Inflection {
       /** The field with all rows. */

@@ -8,11 +8,6 @@ import { allRules, maySelectKey, mayUse, type VisibilityRule, withVisibility } f
 import type { NamedRelation } from "./WherePlugin.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      NestedInsertPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface ScopeInputObject {
       /** The relation that leads to the rows which the input creates together with others. */

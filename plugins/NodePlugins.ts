@@ -7,15 +7,6 @@ import { rowTypesOf } from "./row-types.ts";
 import { type FieldScope, type PgTable, primaryKeyOf, tablesOf } from "./table.ts";
 import { mayUse, withVisibility } from "./VisibilityPlugin.ts";
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      NodeIdsPlugin: true;
-      TableNodesPlugin: true;
-    }
-  }
-}
-
 const NODE_TYPE = "Node";
 const NODE_FIELD = "node";
 const NODE_ID = "nodeId";

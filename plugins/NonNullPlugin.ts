@@ -5,11 +5,6 @@ import { withNonNullItems, withNullableItems } from "./graphql-types.ts";
 import { mayHoldNulls, relationOf } from "./table.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      NonNullPlugin: true;
-    }
-  }
   namespace DataplanPg {
     interface PgResourceExtensions {
       /** RLS may hide rows from some callers. */

@@ -21,11 +21,6 @@ import {
 } from "./WherePlugin.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      OrderByPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface ScopeInputObject {
       isRowOrder?: boolean;

@@ -7,11 +7,6 @@ import { joinRelation } from "./row-conditions.ts";
 import { type Codec, isTable, keyOf, type PgRelation, type PgTable, relationOf, sqlNameOf } from "./table.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      PaginationPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface BehaviorStrings {
       "manyRelation:resource:list:offset": true;

@@ -3,14 +3,6 @@ import type {} from "graphile-build-pg";
 import type { Codec, SchemaResource } from "./table.ts";
 import { wholeRow } from "./whole-row.ts";
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      RowPresencePlugin: true;
-    }
-  }
-}
-
 /** Core checks any column that is not null, for which the caller may have no privilege. Roles that may read a table may read its key. */
 export const RowPresencePlugin: GraphileConfig.Plugin = {
   name: "RowPresencePlugin",

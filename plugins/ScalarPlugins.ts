@@ -12,14 +12,6 @@ import { findBuiltInCodec, isInstantCodec, parseIsoTime, TIME_CODECS, TIME_LIST_
 import { scalarNamesOver, TAKES_EXACT_NUMBERS } from "./graphql-types.ts";
 import type { Codec } from "./table.ts";
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      ScalarInputPlugin: true;
-    }
-  }
-}
-
 type MakeStringType = GraphileBuild.Build["stringTypeSpec"];
 
 export const ScalarInputPlugin: GraphileConfig.Plugin = {
@@ -94,14 +86,6 @@ function findEnumValue(node: ValueNode): EnumValueNode | undefined {
   }
 }
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      StrictScalarsPlugin: true;
-    }
-  }
-}
-
 const MAX_OID = 2 ** 32 - 1;
 
 export const StrictScalarsPlugin: GraphileConfig.Plugin = {
@@ -146,14 +130,6 @@ function parseOid(value: unknown): number {
   const oid = typeof value === "number" || (typeof value === "string" && value !== "") ? Number(value) : Number.NaN;
   if (Number.isInteger(oid) && oid >= 0 && oid <= MAX_OID) return oid;
   throw new GraphQLError(`An oid must be an integer from 0 to ${MAX_OID}.`);
-}
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      JsonScalarPlugin: true;
-    }
-  }
 }
 
 /** Core parses numbers in JSON to JavaScript numbers, which lose digits. */
@@ -218,14 +194,6 @@ function parseJsonLiteral(node: ValueNode, variables: LiteralVariables): unknown
       return variables?.[node.name.value];
     default:
       return node.kind === Kind.NULL ? null : undefined;
-  }
-}
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      TimeScalarPlugin: true;
-    }
   }
 }
 

@@ -9,11 +9,6 @@ import { outputTypeOf, type PgTable, tablesOf } from "./table.ts";
 import { conditionFieldsOf, isSearchedTable, searchTypeOf } from "./WherePlugin.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      SearchResultsPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface ScopeObject {
       /** True for a connection, or its edge, whose rows have the results of a search beside them. */

@@ -10,11 +10,6 @@ import { type Codec, inputTypeOf, keyOf, outputTypeOf, type PgTable, sqlNameOf, 
 import { maySelectKey, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      SubscriptionsPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface PgResourceTags {
       /** `onThingAdded on:insert by:owner_id notNull`; `by:owner_id?` makes the argument optional. */

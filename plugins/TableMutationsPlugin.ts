@@ -17,11 +17,6 @@ import {
 import { withWrittenColumn } from "./written-columns.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      TableMutationsPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface ScopeInputObject {
       /** The table in which the input of a mutation creates a row. */

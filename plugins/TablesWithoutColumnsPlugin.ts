@@ -5,9 +5,6 @@ import { type OmittedObject, quoteSqlName } from "./omitted-objects.ts";
 
 declare global {
   namespace GraphileConfig {
-    interface Plugins {
-      TablesWithoutColumnsPlugin: true;
-    }
     interface GatherHelpers {
       tablesWithoutColumns: Record<string, never>;
     }

@@ -1,13 +1,5 @@
 import { DirectiveLocation, GraphQLDirective, type OperationDefinitionNode } from "grafast/graphql";
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      TransactionPlugin: true;
-    }
-  }
-}
-
 const TRANSACTION = new GraphQLDirective({
   name: "transaction",
   description:

@@ -11,11 +11,6 @@ import { deprecationReasonOfPart } from "./graphql-types.ts";
 import type { Codec } from "./table.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      EnumsPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface PgCodecTags {
       /** `ARCHIVED Delete it instead.`: a deprecated value and the reason. */
@@ -79,17 +74,6 @@ function uniqueValueName(preferred: string, values: GraphQLEnumValueConfigMap): 
   return `${name}_${number}`;
 }
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      CompositeTypesPlugin: true;
-    }
-    interface Provides {
-      compositeTypes: true;
-    }
-  }
-}
-
 export const CompositeTypesPlugin: GraphileConfig.Plugin = {
   name: "CompositeTypesPlugin",
   description: "A null in a list of composite values is null, and no function of such a value is a field",
@@ -144,9 +128,6 @@ function isCompositeValue(codec: Codec | undefined): boolean {
 
 declare global {
   namespace GraphileConfig {
-    interface Plugins {
-      ExtensionTypesPlugin: true;
-    }
     interface GatherHelpers {
       extensionTypes: Record<string, never>;
     }

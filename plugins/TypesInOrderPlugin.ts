@@ -9,14 +9,6 @@ import {
 } from "grafast/graphql";
 import { runToCompletion, type Stepwise } from "#runtime/concurrency";
 
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      TypesInOrderPlugin: true;
-    }
-  }
-}
-
 export const TypesInOrderPlugin: GraphileConfig.Plugin = {
   name: "TypesInOrderPlugin",
   description: "Collects the types of the schema in core's order without recursion",

@@ -15,11 +15,6 @@ import {
 } from "./table.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      VisibilityPlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface PgCodecAttributeTags {
       /** Callers who may not select the column receive their own value by this function; if there is none, an error for this field alone. */
@@ -267,14 +262,6 @@ function rowTypesWithin(codec: Codec): ReadonlySet<Codec> {
 /** Null for a composite type, which has no privileges. */
 function tableIdentityOf({ attributes, extensions }: Codec): TableIdentity | null {
   return attributes && extensions?.isTableLike ? (extensions.pg ?? null) : null;
-}
-
-declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      UnloggedTablesPlugin: true;
-    }
-  }
 }
 
 export const UnloggedTablesPlugin: GraphileConfig.Plugin = {

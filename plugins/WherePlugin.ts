@@ -29,11 +29,6 @@ import {
 import { mayFollowRelation, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
 
 declare global {
-  namespace GraphileConfig {
-    interface Plugins {
-      WherePlugin: true;
-    }
-  }
   namespace GraphileBuild {
     interface ScopeInputObject {
       isRowCondition?: boolean;

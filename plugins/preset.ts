@@ -144,7 +144,7 @@ export function makePreset({
   return {
     extends: [PLUGINS_IN_ORDER, graphileBuildPreset, graphileBuildPgPreset],
     plugins: [...OWN_PLUGINS, ...(nodes ? [TableNodesPlugin, NodeIdsPlugin] : [])],
-    disablePlugins: [...DISABLED_PLUGINS, ...(nodes ? [] : CORE_NODE_PLUGINS.map(({ name }) => name))] as PluginName[],
+    disablePlugins: [...DISABLED_PLUGINS, ...(nodes ? [] : CORE_NODE_PLUGINS.map(({ name }) => name))],
     pgServices: [pgService],
     // It warns of several foreign keys over the same columns, which are one relation here, and of unknown global ids.
     gather: {
@@ -163,9 +163,7 @@ export function makePreset({
   };
 }
 
-type PluginName = keyof GraphileConfig.Plugins;
-
-const DISABLED_PLUGINS: readonly PluginName[] = [
+const DISABLED_PLUGINS: readonly GraphileConfig.Plugin["name"][] = [
   // Replaced by IndexedIntrospectionPlugin, IndexedPolymorphismPlugin and IndexedTablesPlugin.
   "PgIntrospectionPlugin",
   "PgPolymorphismPlugin",
