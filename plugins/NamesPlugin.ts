@@ -9,8 +9,8 @@ import {
   typeClaims,
   uniqueNamesOf,
 } from "./name-claims.ts";
-import { relationNamesOf, uniqueRelationName } from "./relation-names.ts";
-import { type Codec, relationOf, type SchemaResource } from "./table.ts";
+import { relationNameOf } from "./relation-names.ts";
+import type { Codec, SchemaResource } from "./table.ts";
 
 declare global {
   namespace GraphileBuild {
@@ -101,16 +101,13 @@ export const NamesPlugin: GraphileConfig.Plugin = {
         return this.camelCase(this._singularizedResourceName(resource));
       },
       singleRelation(previous, _preset, details) {
-        const tagged = relationTagOf(details, "fieldName");
-        return uniqueRelationName(this, details, tagged ?? relationNameOf(this, details) ?? previous!(details));
+        return relationNameOf(this, details) ?? previous!(details);
       },
       singleRelationBackwards(previous, _preset, details) {
-        const tagged = relationTagOf(details, "foreignSingleFieldName") ?? relationTagOf(details, "foreignFieldName");
-        return uniqueRelationName(this, details, tagged ?? relationNameOf(this, details) ?? previous!(details));
+        return relationNameOf(this, details) ?? previous!(details);
       },
       _manyRelation(previous, _preset, details) {
-        const tagged = relationTagOf(details, "foreignFieldName");
-        return uniqueRelationName(this, details, tagged ?? relationNameOf(this, details) ?? previous!(details));
+        return relationNameOf(this, details) ?? previous!(details);
       },
       classCodecName(previous, _preset, details) {
         return uniqueRegistryName(this, "codec", previous!(details), details.pgClass._id);
@@ -197,23 +194,6 @@ export const NamesPlugin: GraphileConfig.Plugin = {
     },
   },
 };
-
-type RelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
-
-function relationNameOf(
-  inflection: GraphileBuild.Inflection,
-  { registry, codec, relationName }: RelationDetails,
-): string | undefined {
-  return relationNamesOf(codec, registry, inflection).get(relationName);
-}
-
-function relationTagOf(
-  details: RelationDetails,
-  tag: "fieldName" | "foreignFieldName" | "foreignSingleFieldName",
-): string | undefined {
-  const name = relationOf(details)?.extensions?.tags?.[tag];
-  return typeof name === "string" ? name : undefined;
-}
 
 const ownersByInflection = new WeakMap<GraphileBuild.Inflection, Map<string, string>>();
 

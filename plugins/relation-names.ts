@@ -1,55 +1,59 @@
 import type { PgCodecWithAttributes } from "@dataplan/pg";
 import { memoizePerObject } from "#runtime";
-import { assignUniqueNames } from "./name-claims.ts";
+import { uniqueNamesOf } from "./name-claims.ts";
 import { isTable, type PgRelation, primaryKeyOf, relationEntriesOf, resourcesOf } from "./table.ts";
 
-/** Row types whose preferred relation names are being computed: ends the recursion. */
-const codecsInProgress = new WeakSet<PgCodecWithAttributes>();
+type NamedRelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
+type Registry = NamedRelationDetails["registry"];
+type RelationNames = ReadonlyMap<string, string>;
 
-const renamedRelations = memoizePerObject(
-  (
-    codec: PgCodecWithAttributes,
-    registry: NamedRelationDetails["registry"],
-    inflection: GraphileBuild.Inflection,
-  ): ReadonlyMap<string, string> => {
-    const columnNames = new Set(columnFieldNames(inflection, registry, codec));
-    const renamed = new Map<string, string>();
-
-    codecsInProgress.add(codec);
-    const claims = relationEntriesOf(registry, codec).map(([relationName, relation]) => ({
-      preferred: preferredRelationName(inflection, { codec, registry, relationName }, relation),
-      suffix: "_",
-      derivedNames: (name: string) => [name],
-      rename: (name: string) => renamed.set(relationName, name),
-    }));
-    codecsInProgress.delete(codec);
-    assignUniqueNames(claims, (name) => columnNames.has(name));
-    return renamed;
+/** The names that comments give to a table's relations, or else the default ones; another name where a column or relation has it. */
+const relationNamesOf = memoizePerObject(
+  (codec: PgCodecWithAttributes, registry: Registry, inflection: GraphileBuild.Inflection): RelationNames => {
+    const columnNames = columnFieldNames(inflection, registry, codec);
+    const defaults = defaultNames(inflection, registry, codec);
+    const named = relationEntriesOf(registry, codec).map(
+      ([relationName, relation]) => [nameInComment(relation) ?? defaults.get(relationName)!, relationName] as const,
+    );
+    return uniqueNamesOf(named, (name) => columnNames.includes(name));
   },
 );
 
-type Registry = GraphileBuild.PgRelationsPluginRelationDetails["registry"];
-type RelationNames = ReadonlyMap<string, string>;
+/** Undefined if the registry does not have the relation. */
+export function relationNameOf(
+  inflection: GraphileBuild.Inflection,
+  { codec, registry, relationName }: NamedRelationDetails,
+): string | undefined {
+  return relationNamesOf(codec, registry, inflection).get(relationName);
+}
+
+function nameInComment({ isReferencee, isUnique, extensions }: PgRelation): string | undefined {
+  const { fieldName, foreignFieldName, foreignSingleFieldName } = extensions?.tags ?? {};
+  const names = isReferencee ? [isUnique && foreignSingleFieldName, foreignFieldName] : [fieldName];
+  return names.find((name) => typeof name === "string");
+}
 
 /**
  * The field names of a table's relations, assigned together so that none is used twice. Adding tables and foreign keys renames
  * none: the foreign key of the first column has the short name.
  */
-export const relationNamesOf = memoizePerObject(
-  (codec: PgCodecWithAttributes, registry: Registry, inflection: GraphileBuild.Inflection): RelationNames => {
-    const names = new Map(nameForwardRelations(inflection, registry, codec));
-    const taken = new Set([...columnFieldNames(inflection, registry, codec), ...names.values()]);
-    for (const [relationName, relation] of backwardRelations(registry, codec)) {
-      const rowsName = nameOfReferencingRows(inflection, relation);
-      const candidates = [
-        rowsName,
-        inflection.camelCase(`${rowsName}-by-${reciprocalNameOf(inflection, registry, codec, relation)}`),
-      ];
-      names.set(relationName, takeFirstFree(taken, candidates));
-    }
-    return names;
-  },
-);
+function defaultNames(
+  inflection: GraphileBuild.Inflection,
+  registry: Registry,
+  codec: PgCodecWithAttributes,
+): RelationNames {
+  const names = new Map(nameForwardRelations(inflection, registry, codec));
+  const taken = new Set([...columnFieldNames(inflection, registry, codec), ...names.values()]);
+  for (const [relationName, relation] of backwardRelations(registry, codec)) {
+    const rowsName = nameOfReferencingRows(inflection, relation);
+    const candidates = [
+      rowsName,
+      inflection.camelCase(`${rowsName}-by-${reciprocalNameOf(inflection, registry, codec, relation)}`),
+    ];
+    names.set(relationName, takeFirstFree(taken, candidates));
+  }
+  return names;
+}
 
 /**
  * The columns that the schema shows as relations. A column of the primary key stays a field beside its relation, since clients
@@ -155,27 +159,6 @@ function backwardRelations(registry: Registry, codec: PgCodecWithAttributes): [s
   return relationEntriesOf(registry, codec)
     .filter(([, { isReferencee }]) => isReferencee)
     .sort(([, one], [, other]) => position(one) - position(other));
-}
-
-type NamedRelationDetails = GraphileBuild.PgRelationsPluginRelationDetails;
-/** The name of a relation; another one when a relation or column of its table has the preferred name. */
-export function uniqueRelationName(
-  inflection: GraphileBuild.Inflection,
-  details: NamedRelationDetails,
-  preferred: string,
-): string {
-  const { codec, registry, relationName } = details;
-  if (codecsInProgress.has(codec)) return preferred;
-  return renamedRelations(codec, registry, inflection).get(relationName) ?? preferred;
-}
-
-function preferredRelationName(
-  inflection: GraphileBuild.Inflection,
-  details: NamedRelationDetails,
-  { isReferencee, isUnique }: PgRelation,
-): string {
-  if (!isReferencee) return inflection.singleRelation(details);
-  return isUnique ? inflection.singleRelationBackwards(details) : inflection._manyRelation(details);
 }
 
 /** The name of the field that the schema has for the relation. */
