@@ -98,11 +98,11 @@ export function nodeSource(build: GraphileBuild.Build): FieldSource {
   return { kind: "node", argument: NODE_ID, nodeOf: (typeName) => nodeTablesOf(build).get(typeName) ?? null };
 }
 
-const LOSABLE = { isLosable: true } as const;
+const LOSABLE = { isLosable: true };
 
 /** True if a type loses the interface when a role's schema hides one of the interface's fields in it. */
 export function isLosableInterface(type: object): boolean {
-  return isInterfaceType(type) && Boolean((type.extensions as Partial<typeof LOSABLE>).isLosable);
+  return isInterfaceType(type) && type.extensions.isLosable === true;
 }
 
 function renamed(name: string, taken: string): string {

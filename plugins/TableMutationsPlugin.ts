@@ -8,10 +8,10 @@ import { withNonNullItems } from "./graphql-types.ts";
 import { inputTypeOf, keyOf, outputTypeOf, type PgTable, sqlNameOf, tablesOf, writableColumnsOf } from "./table.ts";
 import {
   allRules,
-  fallbackTypeExtension,
   maySelectKey,
   mayUse,
   type VisibilityRule,
+  withFallbackType,
   withVisibility,
 } from "./VisibilityPlugin.ts";
 import { withWrittenColumn } from "./written-columns.ts";
@@ -117,17 +117,11 @@ function createField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
     description: `Adds a row to ${build.inflection._allRows(table)}.`,
     args: { input: inputArgument(build, mutation) },
     type: isReadable ? new GraphQLNonNull(outputTypeOf(build, table.codec)!) : DONE_TYPE,
-    extensions: fallbackTypeExtension(DONE_TYPE),
   };
   const countsSignUp = isSignUp(table);
-  return withSource(field, {
-    kind: "write",
-    verb: "create",
-    table,
-    key: [],
-    noRowError: rowNotInsertedError,
-    countsSignUp,
-  });
+  const noRowError = rowNotInsertedError;
+  const source = { kind: "write", verb: "create", table, key: [], noRowError, countsSignUp } as const;
+  return withSource(withFallbackType(field, DONE_TYPE), source);
 }
 
 function updateField(build: GraphileBuild.Build, mutation: TableMutation): GrafastFieldConfig<Step> {
@@ -138,14 +132,8 @@ function updateField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
     type: new GraphQLNonNull(outputTypeOf(build, table.codec)!),
   };
   const key = keyArgumentsOf(build, table);
-  return withSource(field, {
-    kind: "write",
-    verb: "update",
-    table,
-    key,
-    noRowError: rowNotFoundError,
-    countsSignUp: false,
-  });
+  const noRowError = rowNotFoundError;
+  return withSource(field, { kind: "write", verb: "update", table, key, noRowError, countsSignUp: false });
 }
 
 function deleteField(build: GraphileBuild.Build, { table }: TableMutation): GrafastFieldConfig<Step> {

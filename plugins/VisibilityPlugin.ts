@@ -1,6 +1,7 @@
 import type { GraphQLOutputType } from "grafast/graphql";
 import type { OwnValue } from "#catalog";
 import { memoizePerObject } from "#runtime";
+import { makeExtension, type WithExtensions } from "./extension.ts";
 import { functionOfField } from "./FunctionPrecedencePlugin.ts";
 import {
   type Codec,
@@ -11,7 +12,6 @@ import {
   type PgTable,
   relationOf,
   type SchemaResource,
-  type WithExtensions,
 } from "./table.ts";
 
 declare global {
@@ -96,11 +96,8 @@ function withPersonal<Field extends WithExtensions>(field: Field, { pgCodec, pgF
   const maySee = visibilityRuleOf(field);
   if (!table || !maySee) return field;
   const column = columnOf(pgCodec!, pgFieldAttribute);
-  const own: VisibilityExtensions = {
-    personal: { table, column },
-    visibilityRule: (role) => maySee(role) || role.ownValueOf(table, column) !== null,
-  };
-  return { ...field, extensions: { ...field.extensions, ...own } };
+  const maySeeOwn: VisibilityRule = (role) => maySee(role) || role.ownValueOf(table, column) !== null;
+  return withVisibility(personalColumn.add(field, { table, column }), maySeeOwn);
 }
 
 function ruleOfField(build: GraphileBuild.Build, scope: FieldScope): VisibilityRule | null {
@@ -150,46 +147,27 @@ export type RolePrivileges = {
 
 export type VisibilityRule = (role: RolePrivileges) => boolean;
 
-type VisibilityExtensions = {
-  readonly visibilityRule?: VisibilityRule;
-  readonly fallbackType?: GraphQLOutputType;
-  readonly personal?: PersonalColumn;
-};
-
 /** A column with personal data. */
 type PersonalColumn = { readonly table: TableIdentity; readonly column: string };
+const personalColumn = makeExtension<PersonalColumn>("personal");
 
-/** Hides a field, argument or input field from roles for which the rule does not hold. */
-export function withVisibility<Part extends object>(part: Part & WithExtensions, rule: VisibilityRule): Part {
-  const own: VisibilityExtensions = { visibilityRule: rule };
-  return { ...part, extensions: { ...part.extensions, ...own } };
-}
-
-/** Null when every role may see it. */
-export function visibilityRuleOf({ extensions }: WithExtensions): VisibilityRule | null {
-  return (extensions as VisibilityExtensions | undefined)?.visibilityRule ?? null;
-}
+/** Hides a field, argument or input field from roles for which the rule does not hold. Without a rule, every role may see it. */
+export const { add: withVisibility, of: visibilityRuleOf } = makeExtension<VisibilityRule>("visibilityRule");
 
 /** True if the role has the privileges that the element needs. */
 export function isVisibleTo(element: WithExtensions, role: RolePrivileges): boolean {
   return visibilityRuleOf(element)?.(role) ?? true;
 }
 
-/** Extensions of a field that has this type where its own type is hidden. */
-export function fallbackTypeExtension(type: GraphQLOutputType): VisibilityExtensions {
-  return { fallbackType: type };
-}
-
-export function fallbackTypeOf({ extensions }: WithExtensions): GraphQLOutputType | null {
-  return (extensions as VisibilityExtensions | undefined)?.fallbackType ?? null;
-}
+/** The type that a field has where its own type is hidden. */
+export const { add: withFallbackType, of: fallbackTypeOf } = makeExtension<GraphQLOutputType>("fallbackType");
 
 /**
  * The value of a field with personal data that the role may not read in all rows; null for an error, undefined for other fields.
  * A function with its owner's rights that returns such rows does not open the column: rows of the table have the same fields.
  */
 export function withheldValueOf(field: WithExtensions, role: RolePrivileges): OwnValue | null | undefined {
-  const { personal } = (field.extensions ?? {}) as VisibilityExtensions;
+  const personal = personalColumn.of(field);
   if (!personal || role.may("select", personal.table, personal.column)) return undefined;
   return role.ownValueOf(personal.table, personal.column);
 }

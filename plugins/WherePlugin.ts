@@ -3,6 +3,7 @@ import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
 import { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf } from "./codecs.ts";
+import type { WithExtensions } from "./extension.ts";
 import { functionsOfType } from "./FunctionPrecedencePlugin.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { AddedTypes, withUniqueNames } from "./name-claims.ts";
@@ -47,19 +48,17 @@ export function collectionTableOf({
 }
 
 /** Extensions of the arguments `where` and `orderBy`, since a filter for a column can have such a name. */
-export const ROW_ARGUMENT: RowArgumentExtensions = { isRowArgument: true };
-
-type RowArgumentExtensions = { readonly isRowArgument?: true };
+export const ROW_ARGUMENT = { isRowArgument: true };
 
 export function hasRowArgument(
-  { args }: { readonly args: readonly { readonly name: string; readonly extensions: object }[] },
+  { args }: { readonly args: readonly (WithExtensions & { readonly name: string })[] },
   name: "where" | "orderBy",
 ): boolean {
   return args.some((argument) => argument.name === name && isRowArgument(argument));
 }
 
-export function isRowArgument({ extensions }: { readonly extensions: object }): boolean {
-  return (extensions as RowArgumentExtensions).isRowArgument === true;
+export function isRowArgument({ extensions }: WithExtensions): boolean {
+  return (extensions as Partial<typeof ROW_ARGUMENT> | null | undefined)?.isRowArgument === true;
 }
 
 const SEARCH_TYPE = "FullTextSearchInput";

@@ -2,19 +2,13 @@ import type { PgSelectArgumentDigest } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import type { GraphQLInputType, GraphQLSchema } from "grafast/graphql";
 import type { OwnValue } from "#catalog";
+import { makeExtension } from "./extension.ts";
 import type { OrderValueReader } from "./OrderByPlugin.ts";
 import type { RowOrder } from "./PaginationPlugin.ts";
 import type { RowsWrite } from "./planned-write.ts";
 import type { ConditionFields, InputObject } from "./row-conditions.ts";
 import type { BindValue } from "./row-operators.ts";
-import {
-  type Codec,
-  type PgRelation,
-  type PgTable,
-  type SchemaResource,
-  sqlNameOf,
-  type WithExtensions,
-} from "./table.ts";
+import { type Codec, type PgRelation, type PgTable, type SchemaResource, sqlNameOf } from "./table.ts";
 
 /** The database object or value behind a field of the schema. */
 export type FieldSource =
@@ -188,26 +182,7 @@ export type FilterSource = {
   readonly column?: string;
 };
 
-type SourceExtensions = {
-  readonly source?: FieldSource;
-  readonly rowFilter?: FilterSource;
-};
+/** Null for a field without a source. */
+export const { add: withSource, of: sourceOf } = makeExtension<FieldSource>("source");
 
-export function withSource<Field extends object>(field: Field & WithExtensions, source: FieldSource): Field {
-  const own: SourceExtensions = { source };
-  return { ...field, extensions: { ...field.extensions, ...own } };
-}
-
-/** Null when the field has no source. */
-export function sourceOf({ extensions }: WithExtensions): FieldSource | null {
-  return (extensions as SourceExtensions | undefined)?.source ?? null;
-}
-
-export function withRowFilter<Input extends object>(input: Input & WithExtensions, filter: FilterSource): Input {
-  const own: SourceExtensions = { rowFilter: filter };
-  return { ...input, extensions: { ...input.extensions, ...own } };
-}
-
-export function rowFilterOf({ extensions }: WithExtensions): FilterSource | null {
-  return (extensions as SourceExtensions | undefined)?.rowFilter ?? null;
-}
+export const { add: withRowFilter, of: rowFilterOf } = makeExtension<FilterSource>("rowFilter");

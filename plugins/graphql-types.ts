@@ -13,7 +13,7 @@ import { baseCodecOf } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 
 /** Extensions of a scalar whose `parseValue` accepts an ExactNumber instead of a number. */
-export const TAKES_EXACT_NUMBERS: ExactNumbersExtension = { takesExactNumbers: true };
+export const TAKES_EXACT_NUMBERS = { takesExactNumbers: true };
 
 const DEFAULT_DEPRECATION = "No longer supported";
 
@@ -31,10 +31,8 @@ export function withNullableItems<Type extends GraphQLType>(type: Type): Type {
   return new GraphQLList(type.ofType.ofType) as GraphQLType as Type;
 }
 
-type ExactNumbersExtension = { readonly takesExactNumbers?: true };
-
 export function takesExactNumbers(type: object | undefined): boolean {
-  return isScalarType(type) && (type.extensions as ExactNumbersExtension).takesExactNumbers === true;
+  return isScalarType(type) && type.extensions.takesExactNumbers === true;
 }
 
 /** GraphQL's own ID, which converts numbers by JavaScript's rules. */

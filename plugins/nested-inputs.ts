@@ -7,16 +7,10 @@ import {
   isInputObjectType,
 } from "grafast/graphql";
 import { memoizePerObject } from "#runtime";
+import { makeExtension } from "./extension.ts";
 import { validIdOf } from "./IdScalarPlugin.ts";
 import { assignUniqueNames } from "./name-claims.ts";
-import {
-  isTable,
-  type PgRelation,
-  type PgTable,
-  type SchemaResource,
-  type WithExtensions,
-  writableColumnsOf,
-} from "./table.ts";
+import { isTable, type PgRelation, type PgTable, type SchemaResource, writableColumnsOf } from "./table.ts";
 import { type NamedRelation, relationsOf } from "./WherePlugin.ts";
 import { writtenColumnOf } from "./written-columns.ts";
 
@@ -114,17 +108,8 @@ function isReverse(one: PgRelation, other: PgRelation): boolean {
   );
 }
 
-type NestedExtensions = { readonly nestedRelation?: PgRelation };
-
-export function withNestedRelation<Field extends object>(field: Field & WithExtensions, relation: PgRelation): Field {
-  const own: NestedExtensions = { nestedRelation: relation };
-  return { ...field, extensions: { ...field.extensions, ...own } };
-}
-
-/** Null for a column's field. */
-function nestedRelationOf({ extensions }: WithExtensions): PgRelation | null {
-  return (extensions as NestedExtensions | undefined)?.nestedRelation ?? null;
-}
+const nestedRelation = makeExtension<PgRelation>("nestedRelation");
+export const withNestedRelation = nestedRelation.add;
 
 /** True if the input has fields for related rows. */
 export function hasNestedFields(inputType: GraphQLInputType): boolean {
@@ -133,18 +118,15 @@ export function hasNestedFields(inputType: GraphQLInputType): boolean {
 }
 
 const isInputOfSeveral = memoizePerObject((type: GraphQLInputObjectType): boolean =>
-  Object.values(type.getFields()).some((field) => nestedRelationOf(field) !== null),
+  Object.values(type.getFields()).some((field) => nestedRelation.of(field) !== null),
 );
 
 /** Marks the types of related rows. */
-export const NESTED_TYPE_EXTENSION: NestedTypeExtension = { isNestedRow: true };
-
-type NestedTypeExtension = { readonly isNestedRow?: true };
+export const NESTED_TYPE_EXTENSION = { isNestedRow: true };
 
 /** True for a value of rows that are inserted together. Their number and columns do not change the statement. */
 export function isNestedValue(type: GraphQLInputType): boolean {
-  const { extensions } = getNamedType(type);
-  return (extensions as NestedTypeExtension).isNestedRow === true || hasNestedFields(type);
+  return getNamedType(type).extensions.isNestedRow === true || hasNestedFields(type);
 }
 
 /** Reads the value of an input. */
@@ -162,7 +144,7 @@ export function readRowInput(
   for (const field of Object.values(type.getFields())) {
     const { name } = field;
     if (!Object.hasOwn(given, name) || given[name] === undefined) continue;
-    const relation = nestedRelationOf(field);
+    const relation = nestedRelation.of(field);
     if (relation) related.push({ relation, field: name, rows: readRows(schema, field.type, relation, given[name]) });
     else {
       const { column, codec } = writtenColumnOf(field)!;

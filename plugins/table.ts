@@ -14,9 +14,6 @@ export type PgRelation = PgCodecRelation;
 
 export type FieldScope = Partial<GraphileBuild.ScopeObjectFieldsField>;
 
-/** Types, fields and arguments of GraphQL. */
-export type WithExtensions = { readonly extensions?: object | null | undefined };
-
 export function isTable(resource: SchemaResource): resource is PgTable {
   return !resource.parameters && Boolean(resource.codec.attributes) && !resource.isVirtual;
 }

@@ -1,19 +1,8 @@
-import type { Codec, WithExtensions } from "./table.ts";
+import { makeExtension } from "./extension.ts";
+import type { Codec } from "./table.ts";
 
 /** The column that a field of a mutation's input sets. */
 export type WrittenColumn = { readonly column: string; readonly codec: Codec };
 
-type WrittenExtensions = { readonly writtenColumn?: WrittenColumn };
-
-export function withWrittenColumn<Field extends object>(
-  field: Field & WithExtensions,
-  writtenColumn: WrittenColumn,
-): Field {
-  const own: WrittenExtensions = { writtenColumn };
-  return { ...field, extensions: { ...field.extensions, ...own } };
-}
-
-/** Null when the field sets no column. */
-export function writtenColumnOf({ extensions }: WithExtensions): WrittenColumn | null {
-  return (extensions as WrittenExtensions | undefined)?.writtenColumn ?? null;
-}
+/** Null for a field that sets no column. */
+export const { add: withWrittenColumn, of: writtenColumnOf } = makeExtension<WrittenColumn>("writtenColumn");
