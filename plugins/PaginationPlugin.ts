@@ -50,6 +50,10 @@ export const PaginationPlugin: GraphileConfig.Plugin = {
   },
 };
 
+/**
+ * A cursor must hold the order values as Postgres writes them, since it is compared with them. Core uses the values that it shows
+ * to clients, which differ for null, NaN, intervals, bytes and others.
+ */
 const cursorCodecOf = memoizePerObject((codec: Codec): Codec => {
   // These are selected as exact text anyway.
   if (EXACT_TEXT_CODECS.has(codec)) return codec;
@@ -144,8 +148,8 @@ export function orderExpressionsOf(row: SQL, { codec }: PgTable, { terms, isTota
     const column = valueOfRelated(row, relations, valueFor);
     const mayBeNull = !notNull || relations.length > 0;
     const isNullable = mayBeNull && (!columnCodec.notNull || relations.length > 0);
-    const [fragment, comparedCodec] = toCursorComparison(column, columnCodec, isNullable);
-    const value = { fragment, codec: comparedCodec, isNullable, direction };
+    const [fragment, comparedCodec] = castToComparable(column, columnCodec);
+    const value = { fragment, codec: cursorCodecOf(comparedCodec), isNullable, direction };
     if (!mayBeNull || (!isTotal && nulls === undefined)) return [value];
     const nullsFirst = nulls ? nulls === "FIRST" : direction === "DESC";
     const isNull = sql`(${column} is null)`;
@@ -178,15 +182,6 @@ function relatedAliasOf(relation: PgRelation, depth: number): SQL {
 }
 
 const relatedAliases = memoizePerObject((_relation: PgRelation): SQL[] => []);
-
-/**
- * A cursor must hold the order values as Postgres writes them, since it is compared with them. Core uses the values that it shows
- * to clients, which differ for null, NaN, intervals, bytes and others.
- */
-function toCursorComparison(column: SQL, codec: Codec, isNullable: boolean): [SQL, Codec, boolean] {
-  const [compared, comparedCodec] = castToComparable(column, codec);
-  return [compared, cursorCodecOf(comparedCodec), isNullable];
-}
 
 function parseOrderTag(table: PgTable): RowOrderTerm[] {
   const { order } = table.extensions?.tags ?? {};
