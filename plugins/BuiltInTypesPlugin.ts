@@ -1,6 +1,6 @@
-import { listOfCodec, TYPES } from "@dataplan/pg";
+import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { castListItems, findBuiltInCodec } from "./codecs.ts";
+import { castListItems, findBuiltInCodec, showAsObject, showAsScalar } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 
 /**
@@ -17,14 +17,6 @@ const CODECS = {
 
 export const LINE_CODEC: Codec = CODECS.line;
 
-const LIST_CODECS: Readonly<Record<string, Codec>> = {
-  _money: listOfCodec(CODECS.money, { name: "money[]" }),
-  _tsvector: listOfCodec(CODECS.tsvector, { name: "tsvector[]" }),
-  _tsquery: listOfCodec(CODECS.tsquery, { name: "tsquery[]" }),
-  _bpchar: listOfCodec(CODECS.bpchar, { name: "bpchar[]" }),
-  _line: listOfCodec(CODECS.line, { name: "line[]" }),
-};
-
 export const BuiltInTypesPlugin: GraphileConfig.Plugin = {
   name: "BuiltInTypesPlugin",
   description:
@@ -32,7 +24,7 @@ export const BuiltInTypesPlugin: GraphileConfig.Plugin = {
   before: ["PgCodecsPlugin"],
   gather: {
     hooks: {
-      pgCodecs_findPgCodec: findBuiltInCodec({ ...CODECS, ...LIST_CODECS }),
+      pgCodecs_findPgCodec: findBuiltInCodec(CODECS),
       pgCodecs_PgCodec: (_info, { pgCodec }) => keepNullRanges(pgCodec),
     },
   },
@@ -41,15 +33,11 @@ export const BuiltInTypesPlugin: GraphileConfig.Plugin = {
       init: {
         before: ["PgCodecs"],
         callback(_, build) {
-          const { inflection } = build;
-          for (const codec of [CODECS.money, CODECS.bpchar]) {
-            build.setGraphQLTypeForPgCodec(codec, ["input", "output"], "String");
-          }
-          build.setGraphQLTypeForPgCodec(CODECS.tsvector, ["input", "output"], inflection.builtin("TSVector"));
-          build.setGraphQLTypeForPgCodec(CODECS.tsquery, ["input", "output"], inflection.builtin("TSQuery"));
-          const line = inflection.builtin("Line");
-          build.setGraphQLTypeForPgCodec(CODECS.line, "output", line);
-          build.setGraphQLTypeForPgCodec(CODECS.line, "input", inflection.inputType(line));
+          showAsScalar(build, CODECS.money, "String");
+          showAsScalar(build, CODECS.bpchar, "String");
+          showAsScalar(build, CODECS.tsvector, "TSVector");
+          showAsScalar(build, CODECS.tsquery, "TSQuery");
+          showAsObject(build, CODECS.line, "Line");
           return _;
         },
       },

@@ -1,4 +1,4 @@
-import { listOfCodec, TYPES } from "@dataplan/pg";
+import { TYPES } from "@dataplan/pg";
 import {
   type EnumValueNode,
   GraphQLError,
@@ -8,7 +8,15 @@ import {
   type ValueNode,
 } from "grafast/graphql";
 import { type ExactNumber, isExactNumber, parseJsonExactly, parseJsonNumber } from "#runtime/json";
-import { findBuiltInCodec, isInstantCodec, parseIsoTime, TIME_CODECS, TIME_LIST_CODECS, toIsoTime } from "./codecs.ts";
+import {
+  findBuiltInCodec,
+  isInstantCodec,
+  parseIsoTime,
+  showAsObject,
+  showAsScalar,
+  TIME_CODECS,
+  toIsoTime,
+} from "./codecs.ts";
 import { scalarNamesOver, TAKES_EXACT_NUMBERS } from "./graphql-types.ts";
 import type { Codec } from "./table.ts";
 
@@ -138,18 +146,13 @@ const JSON_CODECS = {
   jsonb: { ...TYPES.jsonb, fromPg: parseJsonExactly },
 } satisfies Readonly<Record<string, Codec>>;
 
-const JSON_LIST_CODECS: Readonly<Record<string, Codec>> = {
-  _json: listOfCodec(JSON_CODECS.json, { name: "json[]" }),
-  _jsonb: listOfCodec(JSON_CODECS.jsonb, { name: "jsonb[]" }),
-};
-
 export const JsonScalarPlugin: GraphileConfig.Plugin = {
   name: "JsonScalarPlugin",
   description: "Numbers within JSON keep their digits, both ways",
   before: ["PgCodecsPlugin"],
   gather: {
     hooks: {
-      pgCodecs_findPgCodec: findBuiltInCodec({ ...JSON_CODECS, ...JSON_LIST_CODECS }),
+      pgCodecs_findPgCodec: findBuiltInCodec(JSON_CODECS),
     },
   },
   schema: {
@@ -157,9 +160,7 @@ export const JsonScalarPlugin: GraphileConfig.Plugin = {
       init: {
         before: ["PgCodecs"],
         callback(_, build) {
-          for (const codec of Object.values(JSON_CODECS)) {
-            build.setGraphQLTypeForPgCodec(codec, ["input", "output"], build.inflection.builtin("JSON"));
-          }
+          for (const codec of Object.values(JSON_CODECS)) showAsScalar(build, codec, "JSON");
           return _;
         },
       },
@@ -212,7 +213,7 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
   },
   gather: {
     hooks: {
-      pgCodecs_findPgCodec: findBuiltInCodec({ ...TIME_CODECS, ...TIME_LIST_CODECS }),
+      pgCodecs_findPgCodec: findBuiltInCodec(TIME_CODECS),
     },
   },
   schema: {
@@ -227,18 +228,12 @@ export const TimeScalarPlugin: GraphileConfig.Plugin = {
             () => build.stringTypeSpec(description, undefined, LOCAL_DATE_TIME),
             "TimeScalarPlugin",
           );
-          build.setGraphQLTypeForPgCodec(
-            TIME_CODECS.timestamptz,
-            ["input", "output"],
-            build.inflection.builtin("Datetime"),
-          );
-          build.setGraphQLTypeForPgCodec(TIME_CODECS.timestamp, ["input", "output"], LOCAL_DATE_TIME);
-          build.setGraphQLTypeForPgCodec(TIME_CODECS.date, ["input", "output"], build.inflection.builtin("Date"));
-          build.setGraphQLTypeForPgCodec(TIME_CODECS.time, ["input", "output"], build.inflection.builtin("Time"));
-          build.setGraphQLTypeForPgCodec(TIME_CODECS.timetz, ["input", "output"], build.inflection.builtin("Time"));
-          const interval = build.inflection.builtin("Interval");
-          build.setGraphQLTypeForPgCodec(TIME_CODECS.interval, "output", interval);
-          build.setGraphQLTypeForPgCodec(TIME_CODECS.interval, "input", build.inflection.inputType(interval));
+          showAsScalar(build, TIME_CODECS.timestamptz, "Datetime");
+          showAsScalar(build, TIME_CODECS.timestamp, LOCAL_DATE_TIME);
+          showAsScalar(build, TIME_CODECS.date, "Date");
+          showAsScalar(build, TIME_CODECS.time, "Time");
+          showAsScalar(build, TIME_CODECS.timetz, "Time");
+          showAsObject(build, TIME_CODECS.interval, "Interval");
           return _;
         },
       },

@@ -1,18 +1,40 @@
-import { isEnumCodec, listOfCodec, TYPES } from "@dataplan/pg";
+import { isEnumCodec, listOfCodec, type PgCodecAnyScalar, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import type { Codec } from "./table.ts";
 
 type FindCodecEvent = Parameters<GraphileConfig.GatherHooks["pgCodecs_findPgCodec"]>[0];
 
-/** A gather hook that uses these codecs, by type name, for the types of `pg_catalog`. */
+/** A gather hook that uses these codecs, by type name, for the types of `pg_catalog` and for lists of them. */
 export function findBuiltInCodec(
-  codecs: Readonly<Record<string, Codec>>,
+  codecs: Readonly<Record<string, PgCodecAnyScalar>>,
 ): (info: unknown, event: FindCodecEvent) => void {
+  const lists = Object.entries(codecs).map(([name, codec]) => [`_${name}`, listOfCodec(codec, { name: `${name}[]` })]);
+  const known: Readonly<Record<string, Codec>> = { ...codecs, ...Object.fromEntries(lists) };
   return (_info, event) => {
     const { pgType } = event;
     if (event.pgCodec || pgType.getNamespace()?.nspname !== "pg_catalog") return;
-    event.pgCodec = codecs[pgType.typname] ?? null;
+    event.pgCodec = known[pgType.typname] ?? null;
   };
+}
+
+/** Shows values of the codec by one of core's scalars. */
+export function showAsScalar(
+  { setGraphQLTypeForPgCodec, inflection }: GraphileBuild.Build,
+  codec: Codec,
+  scalar: string,
+): void {
+  setGraphQLTypeForPgCodec(codec, ["input", "output"], inflection.builtin(scalar));
+}
+
+/** Shows values of the codec by one of core's objects, which have an input type each. */
+export function showAsObject(
+  { setGraphQLTypeForPgCodec, inflection }: GraphileBuild.Build,
+  codec: Codec,
+  type: string,
+): void {
+  const name = inflection.builtin(type);
+  setGraphQLTypeForPgCodec(codec, "output", name);
+  setGraphQLTypeForPgCodec(codec, "input", inflection.inputType(name));
 }
 
 /** The codec beneath all domains. */
@@ -56,15 +78,6 @@ export const TIME_CODECS = {
   // Core converts the time to the session's time zone, which changes it.
   timetz: withTextCast(TYPES.timetz, (time) => sql`${time}::pg_catalog.text`),
   interval: { ...TYPES.interval, fromPg: parseInterval } satisfies Codec,
-};
-
-export const TIME_LIST_CODECS: Readonly<Record<string, Codec>> = {
-  _time: listOfCodec(TIME_CODECS.time, { name: "time[]" }),
-  _timetz: listOfCodec(TIME_CODECS.timetz, { name: "timetz[]" }),
-  _interval: listOfCodec(TIME_CODECS.interval, { name: "interval[]" }),
-  _timestamptz: listOfCodec(TIME_CODECS.timestamptz, { name: "timestamptz[]" }),
-  _timestamp: listOfCodec(TIME_CODECS.timestamp, { name: "timestamp[]" }),
-  _date: listOfCodec(TIME_CODECS.date, { name: "date[]" }),
 };
 
 /** timestamptz, and domains over it. */
