@@ -5,15 +5,16 @@ import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
 import { AddedTypes, withUniqueNames } from "./name-claims.ts";
-import { columnsShownAsRelations } from "./relation-names.ts";
 import { type InputObject, SEARCH_RESULT_CODECS, searchResultOf } from "./row-conditions.ts";
 import type { BindValue } from "./row-operators.ts";
 import { type Codec, type PgRelation, type PgTable, tablesOf } from "./table.ts";
 import { mayFollowRelation, mayUse, withVisibility } from "./VisibilityPlugin.ts";
 import {
   collectionTableOf,
+  columnsAndRelations,
   conditionFieldsOf,
   isSearchedTable,
+  type NamedField,
   ROW_ARGUMENT,
   relationsOf,
   searchTypeOf,
@@ -169,23 +170,15 @@ function orderField(build: GraphileBuild.Build, table: PgTable, field: OrderFiel
 /** The names are those of the `where` input. */
 const orderFieldsOf = memoizePerObject(
   (table: PgTable, build: GraphileBuild.Build): ReadonlyMap<string, OrderField> => {
-    const { codec } = table;
-    const hidden = columnsShownAsRelations(codec, build.input.pgRegistry);
-    const columns = sortableColumnsOf(table, build).map((column): [string, OrderField] => [
-      build.inflection.attribute({ attributeName: column, codec }),
-      { kind: "column", column },
-    ]);
-    const isHidden = ([, field]: [string, OrderField]) => field.kind === "column" && hidden.has(field.column);
+    const toColumn = (column: string): OrderField => ({ kind: "column", column });
     const relations = relationsOf(table, build)
       .filter(
         ({ relation, isMany }) => !isMany && sortableColumnsOf(relation.remoteResource as PgTable, build).length > 0,
       )
-      .map(({ name, relation }): [string, OrderField] => [name, { kind: "related row", relation }]);
-    const rank: [string, OrderField] = ["searchRank", { kind: "search rank" }];
+      .map(({ name, relation }): NamedField<OrderField> => [name, { kind: "related row", relation }]);
+    const rank: NamedField<OrderField> = ["searchRank", { kind: "search rank" }];
     const named = [
-      ...columns.filter((column) => !isHidden(column)),
-      ...relations,
-      ...columns.filter(isHidden),
+      ...columnsAndRelations(build, table, sortableColumnsOf(table, build), toColumn, relations),
       ...(rankTypes.namesOf(build).has(table) ? [rank] : []),
     ];
     return withUniqueNames(named, (name) => name === "and" || name === "or" || name === "not");

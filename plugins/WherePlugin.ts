@@ -86,7 +86,7 @@ export const WherePlugin: GraphileConfig.Plugin = {
           const table = collectionTableOf(scope);
           if (!table || "where" in args) return args;
           const where = {
-            type: whereTypeOf(build, table),
+            type: inputOf(build, table, "Where"),
             description: "Selects the rows that meet the condition.",
             extensions: ROW_ARGUMENT,
           };
@@ -110,29 +110,19 @@ function registerInput(
   build.registerInputObjectType(name, { isRowCondition: true }, spec, "WherePlugin");
 }
 
-function whereTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
-  return inflection.inputType(`${inflection.tableType(codec)}Where`);
+type TableInput = "Where" | "RowsWhere" | "Search" | "SearchedField";
+
+function inputNameOf({ inflection }: GraphileBuild.Build, { codec }: PgTable, input: TableInput): string {
+  return inflection.inputType(`${inflection.tableType(codec)}${input}`);
 }
 
-function searchTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
-  return inflection.inputType(`${inflection.tableType(codec)}Search`);
-}
-
-function searchedFieldTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
-  return inflection.inputType(`${inflection.tableType(codec)}SearchedField`);
-}
-
-function rowsWhereTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
-  return inflection.inputType(`${inflection.tableType(codec)}RowsWhere`);
-}
-
-export function whereTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLInputType {
-  return inputTypes.inputOf(build, whereTypeName(build, table));
+function inputOf(build: GraphileBuild.Build, table: PgTable, input: TableInput): GraphQLInputType {
+  return inputTypes.inputOf(build, inputNameOf(build, table, input));
 }
 
 function registerWhereTypes(build: GraphileBuild.Build, table: PgTable): void {
   const { inflection } = build;
-  registerInput(build, whereTypeName(build, table), () => ({
+  registerInput(build, inputNameOf(build, table, "Where"), () => ({
     description: `A condition on the rows of ${inflection._allRows(table)}. All given fields must hold; null never does.`,
     fields: () =>
       Object.fromEntries(
@@ -140,13 +130,13 @@ function registerWhereTypes(build: GraphileBuild.Build, table: PgTable): void {
       ),
   }));
   if (isSearchedTable(table, build)) registerSearchTypes(build, table);
-  registerInput(build, rowsWhereTypeName(build, table), () => ({
+  registerInput(build, inputNameOf(build, table, "RowsWhere"), () => ({
     description: `A condition on the related rows of ${inflection._allRows(table)}.`,
     fields: () =>
       Object.fromEntries(
         Object.entries(QUANTIFIERS).map(([name, description]) => [
           name,
-          { type: whereTypeOf(build, table), description },
+          { type: inputOf(build, table, "Where"), description },
         ]),
       ),
   }));
@@ -154,19 +144,17 @@ function registerWhereTypes(build: GraphileBuild.Build, table: PgTable): void {
 
 /** The type of a search of the table's rows. Null if none of its columns can be searched. */
 export function searchTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLInputType | null {
-  return isSearchedTable(table, build) ? inputTypes.inputOf(build, searchTypeName(build, table)) : null;
+  return isSearchedTable(table, build) ? inputOf(build, table, "Search") : null;
 }
 
 function registerSearchTypes(build: GraphileBuild.Build, table: PgTable): void {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const rows = build.inflection._allRows(table);
-  registerInput(build, searchTypeName(build, table), () => ({
+  registerInput(build, inputNameOf(build, table, "Search"), () => ({
     description: `A full-text search of ${rows}. All given operators must hold.`,
     fields: () => ({
       fields: {
-        type: new GraphQLNonNull(
-          new GraphQLList(new GraphQLNonNull(inputTypes.inputOf(build, searchedFieldTypeName(build, table)))),
-        ),
+        type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(inputOf(build, table, "SearchedField")))),
         description: "What is searched, as one text; without any, no row is found.",
       },
       ...Object.fromEntries(
@@ -177,7 +165,7 @@ function registerSearchTypes(build: GraphileBuild.Build, table: PgTable): void {
       ),
     }),
   }));
-  registerInput(build, searchedFieldTypeName(build, table), () => ({
+  registerInput(build, inputNameOf(build, table, "SearchedField"), () => ({
     description: `A column of ${rows}, or of all rows that a relation leads to.`,
     isOneOf: true,
     fields: () =>
@@ -201,7 +189,7 @@ function searchedField(build: GraphileBuild.Build, table: PgTable, field: Condit
     case "related rows": {
       const target = field.relation.remoteResource as PgTable;
       if (!isSearchedTable(target, build)) return null;
-      const type = inputTypes.inputOf(build, searchedFieldTypeName(build, target));
+      const type = inputOf(build, target, "SearchedField");
       return withVisibility({ type }, mayFollowRelation(build, field.relation));
     }
     default:
@@ -228,15 +216,15 @@ function whereField(build: GraphileBuild.Build, table: PgTable, field: Condition
     case "and":
     case "or":
       return ruled(
-        new GraphQLList(new GraphQLNonNull(whereTypeOf(build, table))),
+        new GraphQLList(new GraphQLNonNull(inputOf(build, table, "Where"))),
         mayUse("select", table),
         WITH_AND_OR_NOT[field.kind],
       );
     case "not":
-      return ruled(whereTypeOf(build, table), mayUse("select", table), WITH_AND_OR_NOT.not);
+      return ruled(inputOf(build, table, "Where"), mayUse("select", table), WITH_AND_OR_NOT.not);
     case "search":
       return ruled(
-        inputTypes.inputOf(build, searchTypeName(build, table)),
+        inputOf(build, table, "Search"),
         mayUse("select", table),
         "The words are in texts of the row and of related rows.",
       );
@@ -249,10 +237,7 @@ function whereField(build: GraphileBuild.Build, table: PgTable, field: Condition
     case "related row":
     case "related rows": {
       const target = field.relation.remoteResource as PgTable;
-      const type =
-        field.kind === "related row"
-          ? whereTypeOf(build, target)
-          : inputTypes.inputOf(build, rowsWhereTypeName(build, target));
+      const type = inputOf(build, target, field.kind === "related row" ? "Where" : "RowsWhere");
       return ruled(type, mayFollowRelation(build, field.relation));
     }
   }
@@ -260,29 +245,41 @@ function whereField(build: GraphileBuild.Build, table: PgTable, field: Condition
 
 /** The fields of the `where` input of a table: `and`, `or` and `not`, then columns and relations by the names of their fields. */
 export const conditionFieldsOf = memoizePerObject((table: PgTable, build: GraphileBuild.Build): ConditionFields => {
-  const { inflection, input } = build;
-  const { codec } = table;
-  const hidden = columnsShownAsRelations(codec, input.pgRegistry);
-  const columns = filterableColumnsOf(build, table).map((column): NamedField => {
-    const name = inflection.attribute({ attributeName: column, codec });
-    return [name, { kind: "column", column, codec: codec.attributes[column]!.codec }];
-  });
-  const isHidden = ([, field]: NamedField) => field.kind === "column" && hidden.has(field.column);
-  const relations = relationsOf(table, build).map(({ name, relation, isMany }): NamedField => {
+  const toColumn = (column: string): ConditionField => {
+    return { kind: "column", column, codec: table.codec.attributes[column]!.codec };
+  };
+  const relations = relationsOf(table, build).map(({ name, relation, isMany }): NamedField<ConditionField> => {
     const fields = () => conditionFieldsOf(relation.remoteResource as PgTable, build);
     return [name, { kind: isMany ? "related rows" : "related row", relation, fields }];
   });
-  const named: NamedField[] = [
-    ...(["and", "or", "not"] as const).map((kind): NamedField => [kind, { kind }]),
-    ...columns.filter((column) => !isHidden(column)),
-    ...relations,
-    ...columns.filter(isHidden),
-    ...(isSearchedTable(table, build) ? [["search", { kind: "search" }] satisfies NamedField] : []),
-  ];
-  return withUniqueNames(named);
+  return withUniqueNames([
+    ...(["and", "or", "not"] as const).map((kind): NamedField<ConditionField> => [kind, { kind }]),
+    ...columnsAndRelations(build, table, filterableColumnsOf(build, table), toColumn, relations),
+    ...(isSearchedTable(table, build) ? [["search", { kind: "search" } as const] as const] : []),
+  ]);
 });
 
-type NamedField = [name: string, field: ConditionField];
+export type NamedField<Field> = readonly [name: string, field: Field];
+
+/** Columns that the schema shows as relations come last, since a relation may have the name of its column. */
+export function columnsAndRelations<Field>(
+  { inflection, input }: GraphileBuild.Build,
+  { codec }: PgTable,
+  columns: readonly string[],
+  toColumn: (column: string) => Field,
+  relations: readonly NamedField<Field>[],
+): NamedField<Field>[] {
+  const hidden = columnsShownAsRelations(codec, input.pgRegistry);
+  const named = (column: string): NamedField<Field> => [
+    inflection.attribute({ attributeName: column, codec }),
+    toColumn(column),
+  ];
+  return [
+    ...columns.filter((column) => !hidden.has(column)).map(named),
+    ...relations,
+    ...columns.filter((column) => hidden.has(column)).map(named),
+  ];
+}
 
 function filterableColumnsOf(build: GraphileBuild.Build, table: PgTable): string[] {
   const { attributes } = table.codec;
