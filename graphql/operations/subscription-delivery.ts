@@ -12,8 +12,7 @@ const MAX_IN_PLAN = 16;
 const END_OF_EVENTS: EventStep = { done: true, value: undefined };
 
 type ResultStep = IteratorResult<OperationResult, undefined>;
-/** The results of all events. */
-type ResultsOfEvents = AsyncGenerator<OperationResult, void, void>;
+type RunEvent = (event: RowEvent) => Promise<OperationResult>;
 const END_OF_RESULTS: ResultStep = { done: true, value: undefined };
 
 /**
@@ -21,19 +20,18 @@ const END_OF_RESULTS: ResultStep = { done: true, value: undefined };
  * were lost.
  */
 export class SubscriptionResults implements AsyncGenerator<OperationResult, undefined, undefined> {
-  readonly #results: ResultsOfEvents;
   readonly #queue: EventQueue;
-  /** A result of the stream that is not taken yet. */
-  #step: IteratorResult<OperationResult, void> | null = null;
-  #failure: { readonly error: unknown } | null = null;
-  #isRequesting = false;
+  /** In the order of the events. Several are read at the same time, as many as the queue gives. */
+  readonly #results = new FifoQueue<Promise<OperationResult>>();
+  /** True if no event follows. */
+  #hasEnded = false;
   #isOver = false;
-  #change = Promise.withResolvers<void>();
+  #change = Promise.withResolvers<undefined>();
 
-  constructor(results: ResultsOfEvents, queue: EventQueue) {
-    this.#results = results;
+  constructor(queue: EventQueue, topic: string, runEvent: RunEvent) {
     this.#queue = queue;
     queue.onLoss = () => this.#wake();
+    void this.#readAll(queue.subscribe(topic), runEvent);
   }
 
   [Symbol.asyncIterator](): this {
@@ -44,33 +42,21 @@ export class SubscriptionResults implements AsyncGenerator<OperationResult, unde
     while (!this.#isOver) {
       const loss = this.#queue.takeLoss();
       if (loss) return this.#emitLoss(loss);
-      this.#requestNext();
-      if (!this.#step && !this.#failure) await this.#change.promise;
-      if (this.#failure) {
-        const { error } = this.#failure;
-        await this.return();
-        throw error;
-      }
-      const step = this.#step;
-      this.#step = null;
-      if (step?.done) await this.return();
-      else if (step) {
-        this.#queue.confirmDelivery();
-        // The schema is outdated: every further event would fail as well.
-        if (step.value.errors?.some(({ originalError }) => isSchemaOutdated(originalError))) await this.return();
-        if (!isInvisibleRow(step.value)) return { done: false, value: step.value };
-      }
+      const result = await this.#nextResult();
+      if (!result) continue;
+      this.#results.shift();
+      this.#queue.confirmDelivery();
+      // The schema is outdated: every further event would fail as well.
+      if (result.errors?.some(({ originalError }) => isSchemaOutdated(originalError))) await this.return();
+      if (!isInvisibleRow(result)) return { done: false, value: result };
     }
     return END_OF_RESULTS;
   }
 
   async return(): Promise<ResultStep> {
-    if (!this.#isOver) {
-      this.#isOver = true;
-      this.#queue.close();
-      this.#wake();
-      await this.#results.return();
-    }
+    this.#isOver = true;
+    this.#queue.close();
+    this.#wake();
     return END_OF_RESULTS;
   }
 
@@ -83,24 +69,35 @@ export class SubscriptionResults implements AsyncGenerator<OperationResult, unde
     await this.return();
   }
 
-  #requestNext(): void {
-    if (this.#isRequesting || this.#step) return;
-    this.#isRequesting = true;
-    this.#results.next().then(
-      (step) => {
-        this.#isRequesting = false;
-        this.#step = step;
-        this.#wake();
-      },
-      (error: unknown) => {
-        this.#failure = { error };
-        this.#wake();
-      },
-    );
+  async #readAll(events: AsyncIterable<RowEvent>, runEvent: RunEvent): Promise<void> {
+    for await (const event of events) {
+      const result = runEvent(event);
+      // Its error is thrown when the result is taken.
+      result.catch(() => {});
+      this.#results.push(result);
+      this.#wake();
+    }
+    this.#hasEnded = true;
+    this.#wake();
+  }
+
+  /** Waits for the first result; undefined if something else has changed before. */
+  async #nextResult(): Promise<OperationResult | undefined> {
+    const first = this.#results.first();
+    if (!first && this.#hasEnded) {
+      await this.return();
+      return undefined;
+    }
+    try {
+      return await (first ? Promise.race([first, this.#change.promise]) : this.#change.promise);
+    } catch (error) {
+      await this.return();
+      throw error;
+    }
   }
 
   #wake(): void {
-    this.#change.resolve();
+    this.#change.resolve(undefined);
     this.#change = Promise.withResolvers();
   }
 
