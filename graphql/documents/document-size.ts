@@ -23,24 +23,35 @@ export type DocumentLimits = {
 };
 
 type SelectionSize = {
-  readonly depth: number;
-  readonly complexity: number;
+  depth: number;
+  complexity: number;
   /** Introspection fields, which have a limit of their own. */
-  readonly introspection: number;
+  introspection: number;
   /** Fields named `types`. */
-  readonly types: number;
+  types: number;
   /** Fields `types` within `__schema`, each a list of all types. */
-  readonly typeLists: number;
-  readonly rootFields: number;
+  typeLists: number;
+  rootFields: number;
   /** Fields with subselections. */
-  readonly branches: number;
+  branches: number;
   /** Branches of introspection. */
-  readonly schemaBranches: number;
+  schemaBranches: number;
   /** Nested levels of objects in these arguments. */
-  readonly conditionDepth: number;
+  conditionDepth: number;
   /** How often each variable is used in them. */
-  readonly conditionVariables: VariableUses;
+  conditionVariables: VariableUses;
 };
+
+/** The measures of a selection set that are the sums of those of its selections. */
+const SUMMED = [
+  "complexity",
+  "introspection",
+  "types",
+  "typeLists",
+  "rootFields",
+  "branches",
+  "schemaBranches",
+] as const;
 
 type VariableUses = ReadonlyMap<string, number>;
 
@@ -49,7 +60,7 @@ const NO_VARIABLES: VariableUses = new Map();
 /** The arguments whose objects become parts of statements. */
 const CONDITION_ARGUMENTS: ReadonlySet<string> = new Set(["where", "orderBy", "search"]);
 
-const EMPTY_SIZE: SelectionSize = {
+const EMPTY_SIZE: Readonly<SelectionSize> = {
   depth: 0,
   complexity: 0,
   introspection: 0,
@@ -234,33 +245,15 @@ class SelectionSizer {
   }
 
   sizeOf(set: SelectionSetNode | undefined): SelectionSize {
-    let { depth, complexity, introspection, types, typeLists, rootFields, branches, schemaBranches } = EMPTY_SIZE;
-    let { conditionDepth, conditionVariables } = EMPTY_SIZE;
+    const total = { ...EMPTY_SIZE };
     for (const selection of set?.selections ?? []) {
       const size = this.#sizeOfSelection(selection);
-      depth = Math.max(depth, size.depth);
-      complexity += size.complexity;
-      introspection += size.introspection;
-      types += size.types;
-      typeLists += size.typeLists;
-      rootFields += size.rootFields;
-      branches += size.branches;
-      schemaBranches += size.schemaBranches;
-      conditionDepth = Math.max(conditionDepth, size.conditionDepth);
-      conditionVariables = sumUses(conditionVariables, size.conditionVariables);
+      for (const measure of SUMMED) total[measure] += size[measure];
+      total.depth = Math.max(total.depth, size.depth);
+      total.conditionDepth = Math.max(total.conditionDepth, size.conditionDepth);
+      total.conditionVariables = sumUses(total.conditionVariables, size.conditionVariables);
     }
-    return {
-      depth,
-      complexity,
-      introspection,
-      types,
-      typeLists,
-      rootFields,
-      branches,
-      schemaBranches,
-      conditionDepth,
-      conditionVariables,
-    };
+    return total;
   }
 
   #sizeOfSelection(selection: SelectionNode): SelectionSize {

@@ -29,7 +29,7 @@ import {
   tooDeepError,
 } from "./document-size.ts";
 import { makeRestoreDigits, type RestoreDigits } from "./exact-numbers.ts";
-import { GraphqlRefusal } from "./graphql-refusal.ts";
+import { GraphqlRefusal, refusalOf } from "./graphql-refusal.ts";
 import { type LiveDocument, toLiveDocument } from "./live-document.ts";
 import { validateInSteps } from "./stepwise-validation.ts";
 import { UnfinishedSchema } from "./unfinished-schema.ts";
@@ -210,14 +210,12 @@ function memoizeOperations(document: DocumentNode, schema: GraphQLSchema): Check
         name === null
           ? "The document has several operations: select one with operationName."
           : `The document has no operation named "${name}".`;
-      throw new GraphqlRefusal([withCode(new GraphQLError(message), "GRAPHQL_VALIDATION_FAILED")]);
+      throw refusalOf(message, "GRAPHQL_VALIDATION_FAILED");
     }
     // Validation passes over the fields of a type that does not exist.
     if (!schema.getRootType(operation.operation)) {
-      const error = new GraphQLError(`The schema has no ${operation.operation} that you may use.`, {
-        nodes: operation,
-      });
-      throw new GraphqlRefusal([withCode(error, "GRAPHQL_VALIDATION_FAILED")]);
+      const message = `The schema has no ${operation.operation} that you may use.`;
+      throw refusalOf(message, "GRAPHQL_VALIDATION_FAILED", operation);
     }
     cache.set(name, operation);
     return operation;
@@ -225,15 +223,15 @@ function memoizeOperations(document: DocumentNode, schema: GraphQLSchema): Check
 }
 
 function makeVariableCheck(document: DocumentNode, schema: GraphQLSchema): CheckedDocument["checkVariables"] {
-  const cache = new WeakMap<OperationDefinitionNode, readonly string[]>();
+  const requiredVariables = memoizePerObject((operation: OperationDefinitionNode) =>
+    requiredVariablesOf(operation, document, schema),
+  );
   return (operation, variables) => {
     refusePrototypeNames(operation, variables);
-    const required = cache.get(operation) ?? requiredVariablesOf(operation, document, schema);
-    cache.set(operation, required);
-    const missing = required.find((name) => variables[name] === null);
+    const missing = requiredVariables(operation).find((name) => variables[name] === null);
     if (missing === undefined) return;
     const message = `Variable "$${missing}" must not be null: it is used where a value is required.`;
-    throw new GraphqlRefusal([withCode(new GraphQLError(message), "VALIDATION_ERROR")]);
+    throw refusalOf(message, "VALIDATION_ERROR");
   };
 }
 
@@ -244,7 +242,7 @@ function refusePrototypeNames({ variableDefinitions = [] }: OperationDefinitionN
     const isGiven = defaultValue || type.kind === Kind.NON_NULL_TYPE || Object.hasOwn(variables, name);
     if (isGiven || !(name in Object.prototype)) continue;
     const message = `Variable "$${name}" must be given: send null, or rename it.`;
-    throw new GraphqlRefusal([withCode(new GraphQLError(message), "VALIDATION_ERROR")]);
+    throw refusalOf(message, "VALIDATION_ERROR");
   }
 }
 

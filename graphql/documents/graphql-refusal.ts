@@ -1,4 +1,4 @@
-import type { GraphQLError } from "grafast/graphql";
+import { type ASTNode, GraphQLError } from "grafast/graphql";
 
 /** Thrown when a request is refused before execution. */
 export class GraphqlRefusal extends Error {
@@ -9,4 +9,8 @@ export class GraphqlRefusal extends Error {
     super(errors[0]?.message ?? "refused");
     this.errors = errors;
   }
+}
+
+export function refusalOf(message: string, code: string, nodes: ASTNode | null = null): GraphqlRefusal {
+  return new GraphqlRefusal([new GraphQLError(message, { nodes, extensions: { code } })]);
 }

@@ -1,6 +1,5 @@
-import { GraphQLError } from "grafast/graphql";
 import type { Config } from "#config";
-import { GraphqlRefusal } from "./graphql-refusal.ts";
+import { refusalOf } from "./graphql-refusal.ts";
 
 /** Decides which roles may use introspection. */
 export type IntrospectionAccess = {
@@ -21,15 +20,11 @@ export function makeIntrospectionAccess({
     check(role) {
       if (isAllowed(role)) return;
       throw allowed === "off"
-        ? introspectionRefusal("Introspection is disabled.", "GRAPHQL_VALIDATION_FAILED")
-        : introspectionRefusal("Sign in to use introspection.", "AUTH_REQUIRED");
+        ? refusalOf("Introspection is disabled.", "GRAPHQL_VALIDATION_FAILED")
+        : refusalOf("Sign in to use introspection.", "AUTH_REQUIRED");
     },
     redact: (message, role) => (isAllowed(role) ? message : withoutSuggestion(message)),
   };
-}
-
-function introspectionRefusal(message: string, code: string): GraphqlRefusal {
-  return new GraphqlRefusal([new GraphQLError(message, { extensions: { code } })]);
 }
 
 /** Searches without a pattern, which would try every place of a hostile value that repeats the words. */

@@ -1,9 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { GraphQLError } from "grafast/graphql";
 import { HttpError } from "#http";
 import { RecentMap } from "#runtime";
-import { GraphqlRefusal } from "../../documents/graphql-refusal.ts";
+import { refusalOf } from "../../documents/graphql-refusal.ts";
 import type { GraphqlRequest } from "./parse.ts";
 
 /** Finds the document of a request. */
@@ -31,7 +30,7 @@ export async function makeFindDocument({ folder, only }: PersistedOperationsOpti
     const text = OPERATION_ID.test(id)
       ? await readFile(join(folder, `${id}.graphql`), "utf8").catch(nullIfMissing)
       : null;
-    if (text === null) throw persistedRefusal("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND");
+    if (text === null) throw refusalOf("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND");
     cache.set(id, text);
     return text;
   };
@@ -41,7 +40,7 @@ export async function makeFindDocument({ folder, only }: PersistedOperationsOpti
     const id = operationIdOf(request);
     if (id !== null) return cache.get(id) ?? readOperation(id);
     if (request.query === null) return refuseMissingDocument(request);
-    throw persistedRefusal("Only persisted operations are allowed: send an operation id.", "PERMISSION_DENIED");
+    throw refusalOf("Only persisted operations are allowed: send an operation id.", "PERMISSION_DENIED");
   };
 }
 
@@ -52,13 +51,8 @@ function operationIdOf({ documentId, extensions }: GraphqlRequest): string | nul
 
 /** Throws one of the two messages on which Apollo's clients send the document. */
 function refuseMissingDocument(request: GraphqlRequest): never {
-  if (operationIdOf(request) !== null)
-    throw persistedRefusal("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED");
+  if (operationIdOf(request) !== null) throw refusalOf("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED");
   throw new HttpError(400, "VALIDATION_ERROR", "Send the operation in query.");
-}
-
-function persistedRefusal(message: string, code: string): GraphqlRefusal {
-  return new GraphqlRefusal([new GraphQLError(message, { extensions: { code } })]);
 }
 
 function nullIfMissing(error: NodeJS.ErrnoException): null {

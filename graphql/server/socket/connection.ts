@@ -1,11 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import {
-  type DocumentNode,
-  type FormattedExecutionResult,
-  GraphQLError,
-  type GraphQLFormattedError,
-} from "grafast/graphql";
+import type { DocumentNode, FormattedExecutionResult, GraphQLFormattedError } from "grafast/graphql";
 import {
   type AuthenticationResult,
   type Authenticator,
@@ -17,7 +12,7 @@ import { type CsrfProtection, readSessionCookie } from "#http";
 import type { SocketMemory } from "#http/sockets";
 import { type ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } from "#runtime";
 import { parseJsonExactly } from "#runtime/json";
-import { GraphqlRefusal } from "../../documents/graphql-refusal.ts";
+import { refusalOf } from "../../documents/graphql-refusal.ts";
 import { type ExplainError, errorsOf, responseExtensions } from "../../operations/errors.ts";
 import type { OperationRequestInfo, OperationStages, PreparedOperation } from "../../operations/operation.ts";
 import { prepareOperation } from "../../operations/prepare-operation.ts";
@@ -143,9 +138,9 @@ export class SocketConnection {
   /** Throws if the operation is rejected. `message` is the text of the whole message. */
   async prepare(id: string, payload: unknown, message: string): Promise<PreparedOperation> {
     const { findDocument, stages, maxOperations } = this.#services;
-    if (this.#isLeaving) throw refusal("The service is shutting down: connect again.", "SERVICE_UNAVAILABLE");
+    if (this.#isLeaving) throw refusalOf("The service is shutting down: connect again.", "SERVICE_UNAVAILABLE");
     if (this.#open.size >= maxOperations) {
-      throw refusal(`This connection has ${maxOperations} operations open already.`, "RATE_LIMITED");
+      throw refusalOf(`This connection has ${maxOperations} operations open already.`, "RATE_LIMITED");
     }
     const open: OpenOperation = { sent: new Reservation(this.#quota), document: null };
     this.#open.set(id, open);
@@ -277,13 +272,9 @@ export class SocketConnection {
 
 function refuseShortage(shortage: Shortage | null, { limit }: ByteQuota): void {
   if (shortage === "own") {
-    throw refusal(`The operations of a connection can take about ${limit} bytes: end others first.`, "RATE_LIMITED");
+    throw refusalOf(`The operations of a connection can take about ${limit} bytes: end others first.`, "RATE_LIMITED");
   }
   if (shortage === "shared") {
-    throw refusal("The service holds too much for its clients: try again later.", "SERVICE_UNAVAILABLE");
+    throw refusalOf("The service holds too much for its clients: try again later.", "SERVICE_UNAVAILABLE");
   }
-}
-
-function refusal(message: string, code: string): GraphqlRefusal {
-  return new GraphqlRefusal([new GraphQLError(message, { extensions: { code } })]);
 }
