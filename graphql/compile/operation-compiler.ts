@@ -497,24 +497,19 @@ export class OperationCompiler extends RowCompiler {
     const called = callSql(resource, args, values, null);
     this.countsSignUp = countsSignUp;
     this.callsFunction = true;
-    if (!fitsInSetting(resource)) return yield* this.#resultOfCall(resource, called, field, nodes);
+    if (!fitsInSetting(resource)) return yield* this.#resultOfMutation(resource, called, field, nodes);
     this.call = keepResult(called);
     this.failureText = failureTextOf(resource);
-    const row = sql.identifier(Symbol(resource.name));
-    const rows = resultRows(resource);
-    if (resource.codec.attributes || !resource.isUnique) return yield* this.#result(resource, rows, null, field, nodes);
-    const text = yield* this.value(sql`${row}.v`, { codec: resource.codec, table: null }, field.type, nodes);
-    return this.orNull(sql`(select ${text} from ${rows} as ${row}(v))`, field.type);
+    return yield* this.#resultOfMutation(resource, resultRows(resource), field, nodes);
   }
 
-  /** The result of a function that one statement calls and reads. */
-  *#resultOfCall(resource: SchemaResource, called: SQL, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
+  /** `from`: the call, or its result that was kept. */
+  *#resultOfMutation(resource: SchemaResource, from: SQL, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const row = sql.identifier(Symbol(resource.name));
-    if (resource.codec === TYPES.void) return sql`(select 'true' from ${called} as ${row})`;
-    if (resource.codec.attributes || !resource.isUnique)
-      return yield* this.#result(resource, called, null, field, nodes);
+    if (resource.codec === TYPES.void) return sql`(select 'true' from ${from} as ${row})`;
+    if (resource.codec.attributes || !resource.isUnique) return yield* this.#result(resource, from, null, field, nodes);
     const text = yield* this.value(sql`${row}.v`, { codec: resource.codec, table: null }, field.type, nodes);
-    return this.orNull(sql`(select ${text} from ${called} as ${row}(v))`, field.type);
+    return this.orNull(sql`(select ${text} from ${from} as ${row}(v))`, field.type);
   }
 
   *#write(source: Source<"write">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
