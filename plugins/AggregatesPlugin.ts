@@ -24,21 +24,13 @@ declare global {
 type AggregateField = GrafastFieldConfig<Step>;
 
 /** The results of Postgres's sum() and avg() by type. */
-const SUM_CODECS: ReadonlyMap<string, Codec> = new Map<string, Codec>([
-  ["int2", TYPES.bigint],
-  ["int4", TYPES.bigint],
-  ["int8", TYPES.numeric],
-  ["numeric", TYPES.numeric],
-  ["float4", TYPES.float],
-  ["float8", TYPES.float],
-]);
-const AVG_CODECS: ReadonlyMap<string, Codec> = new Map<string, Codec>([
-  ["int2", TYPES.numeric],
-  ["int4", TYPES.numeric],
-  ["int8", TYPES.numeric],
-  ["numeric", TYPES.numeric],
-  ["float4", TYPES.float],
-  ["float8", TYPES.float],
+const NUMBER_RESULTS: ReadonlyMap<string, Readonly<Record<"sum" | "avg", Codec>>> = new Map([
+  ["int2", { sum: TYPES.bigint, avg: TYPES.numeric }],
+  ["int4", { sum: TYPES.bigint, avg: TYPES.numeric }],
+  ["int8", { sum: TYPES.numeric, avg: TYPES.numeric }],
+  ["numeric", { sum: TYPES.numeric, avg: TYPES.numeric }],
+  ["float4", { sum: TYPES.float, avg: TYPES.float }],
+  ["float8", { sum: TYPES.float, avg: TYPES.float }],
 ]);
 const EXTREME_TYPES: ReadonlySet<string> = new Set(
   "int2 int4 int8 numeric float4 float8 text varchar bpchar citext date time timetz timestamp timestamptz inet".split(
@@ -151,10 +143,9 @@ function resultOf(aggregate: AggregatesPart, codec: Codec): Codec | null {
     case "group":
       return codec;
     case "sum":
-      // The sum of ids has no meaning.
-      return original === codec ? (SUM_CODECS.get(base.name) ?? null) : null;
     case "avg":
-      return original === codec ? (AVG_CODECS.get(base.name) ?? null) : null;
+      // The sum of ids has no meaning.
+      return original === codec ? (NUMBER_RESULTS.get(base.name)?.[aggregate] ?? null) : null;
     default:
       return EXTREME_TYPES.has(base.name) ? codec : null;
   }

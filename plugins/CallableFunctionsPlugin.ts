@@ -1,7 +1,7 @@
 import { gatherConfig } from "graphile-build";
 import { entityPermissions, type Introspection, type PgProc, type PgType } from "graphile-build-pg/pg-introspection";
 import { pgServiceOf } from "./gather-query.ts";
-import { functionSignature, inputTypesOf, type OmittedObject } from "./omitted-objects.ts";
+import { functionSignature, functionWithoutType, inputTypesOf, type OmittedObject } from "./omitted-objects.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -57,7 +57,10 @@ export const CallableFunctionsPlugin: GraphileConfig.Plugin = {
     async main(output, { state, helpers }) {
       await helpers.pgRegistry.getRegistry();
       const others = state.procs.filter((proc) => !state.resources.has(proc));
-      output.omittedFunctions = [...state.omitted, ...others.map(toOmittedFunction)];
+      output.omittedFunctions = [
+        ...state.omitted,
+        ...others.map((proc) => functionWithoutType(functionSignature(proc))),
+      ];
     },
   }),
 };
@@ -101,16 +104,6 @@ function functionNameOf({ proname, pronamespace }: PgProc): string {
   return `${pronamespace}.${proname}`;
 }
 
-function toOmittedFunction(proc: PgProc): OmittedObject {
-  const signature = functionSignature(proc);
-  return {
-    object: `function ${signature}`,
-    reason: "GraphQL has no type for a parameter or the result",
-    fix: `-- Use other parameter and result types, or revoke execute on function ${signature}.`,
-    isBuildFault: false,
-  };
-}
-
 type ChosenFunctions = {
   readonly callable: readonly PgProc[];
   readonly omitted: readonly OmittedObject[];
@@ -125,7 +118,7 @@ function chooseCallableFunctions(introspection: Introspection, schemas: readonly
     (proc) =>
       schemas.includes(proc.getNamespace()?.nspname ?? "") &&
       !extensionMembers.has(proc._id) &&
-      !constructors.has(qualifiedFunctionName(proc)) &&
+      !constructors.has(functionNameOf(proc)) &&
       !isInternalFunction(proc) &&
       entityPermissions(introspection, proc, caller, true).execute,
   );
@@ -201,11 +194,7 @@ function fieldScopeOf(proc: PgProc): string | null {
   const isOfRow = first?.typtype === "c";
   const isVolatile = proc.provolatile === "v";
   if (isOfRow && isVolatile && first.getClass()?.relkind !== "c") return null;
-  return `${qualifiedFunctionName(proc)} ${isVolatile ? "mutation" : isOfRow ? first._id : "query"}`;
-}
-
-function qualifiedFunctionName({ pronamespace, proname }: PgProc): string {
-  return `${pronamespace}.${proname}`;
+  return `${functionNameOf(proc)} ${isVolatile ? "mutation" : isOfRow ? first._id : "query"}`;
 }
 
 /** Core omits the constructor functions of range types. */

@@ -10,8 +10,6 @@ declare global {
       /** RLS may hide rows from some callers. */
       mayHideRows?: boolean;
     }
-  }
-  namespace DataplanPg {
     interface PgCodecRelationExtensions {
       /** Some rows may reference a missing row. */
       mayBeUnresolved?: boolean;

@@ -9,7 +9,7 @@ import {
 import { memoizePerObject } from "#runtime";
 import { makeExtension } from "./extension.ts";
 import { validIdOf } from "./IdScalarPlugin.ts";
-import { assignUniqueNames } from "./name-claims.ts";
+import { withUniqueNames } from "./name-claims.ts";
 import { isTable, type PgRelation, type PgTable, type SchemaResource, writableColumnsOf } from "./table.ts";
 import { type NamedRelation, relationsOf } from "./WherePlugin.ts";
 import { writtenColumnOf } from "./written-columns.ts";
@@ -71,17 +71,8 @@ const allNestedRelationsOf = memoizePerObject((table: PgTable, build: GraphileBu
   const { codec } = table;
   const offered = relationsOf(table, build).filter(({ relation }) => isOffered(build, table, relation));
   const columns = Object.keys(codec.attributes).map((attributeName) => inflection.attribute({ attributeName, codec }));
-  const named = offered.map((each) => ({ ...each }));
-  assignUniqueNames(
-    named.map((each) => ({
-      preferred: each.name,
-      suffix: "_",
-      derivedNames: (name) => [name],
-      rename: (name) => (each.name = name),
-    })),
-    (name) => columns.includes(name),
-  );
-  return named;
+  const named = offered.map((each) => [each.name, each] as const);
+  return [...withUniqueNames(named, (name) => columns.includes(name))].map(([name, each]) => ({ ...each, name }));
 });
 
 function isOffered(build: GraphileBuild.Build, table: PgTable, relation: PgRelation): boolean {

@@ -49,16 +49,18 @@ export function findFunctionsWithoutField(build: GraphileBuild.Build, schema: Gr
     // Functions of a row type that callers cannot see are not reported.
     if (!place || (place.type !== "Mutation" && !isObjectType(type))) return [];
     if (isObjectType(type) && type.getFields()[place.field]) return [];
-    const signature = resourceSignature(resource);
-    return [
-      {
-        object: `function ${signature}`,
-        reason: "GraphQL has no type for a parameter or the result",
-        fix: `-- Use other parameter and result types, or revoke execute on function ${signature}.`,
-        isBuildFault: false,
-      },
-    ];
+    return [functionWithoutType(resourceSignature(resource))];
   });
+}
+
+/** A function with a parameter or result of a type that GraphQL does not have. */
+export function functionWithoutType(signature: string): OmittedObject {
+  return {
+    object: `function ${signature}`,
+    reason: "GraphQL has no type for a parameter or the result",
+    fix: `-- Use other parameter and result types, or revoke execute on function ${signature}.`,
+    isBuildFault: false,
+  };
 }
 
 type FieldPlace = { readonly type: string; readonly field: string };
