@@ -26,18 +26,10 @@ type FieldReaderOptions = {
 
 /** Reads a field of an operation; without those of its fields that fail, if the statement fails. What the field writes is written before. */
 export class FieldReader {
-  readonly #database: CallerDatabase;
-  readonly #options: CompiledRunOptions;
-  readonly #canceled: Error[];
-  readonly #makeBudget: FieldReaderOptions["makeBudget"];
-  readonly #compileWithout: FieldReaderOptions["compileWithout"];
+  readonly #reading: FieldReaderOptions;
 
-  constructor({ database, options, canceled, makeBudget, compileWithout }: FieldReaderOptions) {
-    this.#database = database;
-    this.#options = options;
-    this.#canceled = canceled;
-    this.#makeBudget = makeBudget;
-    this.#compileWithout = compileWithout;
+  constructor(reading: FieldReaderOptions) {
+    this.#reading = reading;
   }
 
   async read(field: BoundField): Promise<RootValue> {
@@ -49,21 +41,22 @@ export class FieldReader {
     return own ?? this.#readWithout(key, await this.#findFailing(key, separateFields, [], value));
   }
 
-  async #readOnce({ bound, ...field }: CompiledField, options = this.#options): Promise<RootValue> {
+  async #readOnce({ bound, ...field }: CompiledField, options = this.#reading.options): Promise<RootValue> {
+    const { database, canceled } = this.#reading;
     if (bound instanceof Error) return bound;
-    if (this.#canceled.length >= MAX_CANCELED) return this.#canceled.at(-1)!;
+    if (canceled.length >= MAX_CANCELED) return canceled.at(-1)!;
     const written = { ...field, bound: { ...bound, before: undefined, rows: undefined } };
     const read = () => readField(written, options);
     try {
-      return await (this.#database.attempt?.(read) ?? read());
+      return await (database.attempt?.(read) ?? read());
     } catch (error) {
-      if (isQueryCanceled(error)) this.#canceled.push(error as Error);
+      if (isQueryCanceled(error)) canceled.push(error as Error);
       return error as Error;
     }
   }
 
-  async #readWithout(key: string, leftOut: LeftOutFields, options = this.#options): Promise<RootValue> {
-    return this.#readOnce(await this.#compileWithout(key, leftOut), options);
+  async #readWithout(key: string, leftOut: LeftOutFields, options = this.#reading.options): Promise<RootValue> {
+    return this.#readOnce(await this.#reading.compileWithout(key, leftOut), options);
   }
 
   /**
@@ -107,8 +100,8 @@ export class FieldReader {
   }
 
   async #errorWithout(key: string, leftOut: readonly FieldNode[], error: Error): Promise<Error | null> {
-    const budget = this.#makeBudget();
-    const options = { ...this.#options, budget, admit: () => {} };
+    const budget = this.#reading.makeBudget();
+    const options = { ...this.#reading.options, budget, admit: () => {} };
     const value = await this.#readWithout(key, new Map(leftOut.map((field) => [field, error])), options);
     budget.giveAllBack();
     return value instanceof Error ? value : null;
