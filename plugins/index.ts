@@ -27,6 +27,7 @@ export { pgServiceOf } from "./gather-query.ts";
 export { isIdScalar, takesExactNumbers } from "./graphql-types.ts";
 export { isIdCodec, toOriginalCodec, validIdOf } from "./IdScalarPlugin.ts";
 export { isLosableInterface } from "./NodePlugins.ts";
+export { compareRanks } from "./name-claims.ts";
 export { hasNestedFields, isNestedValue, type RowInput, readRowInput } from "./nested-inputs.ts";
 export { type ObjectValue, objectValueOf } from "./object-values.ts";
 export {
@@ -39,7 +40,7 @@ export {
   quoteSqlName,
   sqlTypeName,
 } from "./omitted-objects.ts";
-export { equals, operatorOf, rowOperatorOf } from "./operators.ts";
+export { equals, haveValues, operatorOf, rowOperatorOf } from "./operators.ts";
 export {
   type OrderSql,
   orderExpressionsOf,

@@ -218,9 +218,10 @@ function sortByPrecedence<Some extends SchemaResource>(
   return ranked.sort((one, other) => compareRanks(one.rank, other.rank)).map(({ resource }) => resource);
 }
 
-type PrecedenceRank = readonly (string | number | boolean)[];
+type Rank = readonly (string | number | boolean)[];
 
-function compareRanks(one: PrecedenceRank, other: PrecedenceRank): number {
+/** The order of ranks whose first parts decide. */
+export function compareRanks(one: Rank, other: Rank): number {
   const at = one.findIndex((part, index) => part !== other[index]);
   return at < 0 ? 0 : one[at]! < other[at]! ? -1 : 1;
 }

@@ -3,7 +3,7 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf } from "./codecs.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";
-import type { Codec } from "./table.ts";
+import type { Codec, PgTable } from "./table.ts";
 
 /** The text types of Postgres; extensions have operators for other types. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(["text", "varchar", "bpchar"]);
@@ -61,6 +61,19 @@ function isComparedAsAnother(codec: Codec, operator: OperatorName): boolean {
 /** `column = value`; the value may be another column of the type. */
 export function equals(codec: Codec, column: SQL, value: SQL): SQL {
   return sql`${column} ${operatorOf(codec, "=")} ${value}`;
+}
+
+/** The conditions that columns of a table's row have these values. */
+export function haveValues(
+  { codec }: PgTable,
+  columns: readonly string[],
+  row: SQL,
+  valueAt: (codec: Codec, index: number) => SQL,
+): SQL[] {
+  return columns.map((column, index) => {
+    const { codec: own } = codec.attributes[column]!;
+    return equals(own, sql`${row}.${sql.identifier(column)}`, valueAt(own, index));
+  });
 }
 
 function toBase(codec: Codec): Codec {

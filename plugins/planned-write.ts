@@ -1,8 +1,8 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { RESULT_SETTING } from "./function-call.ts";
 import type { RowInput } from "./nested-inputs.ts";
-import { equals } from "./operators.ts";
-import { keyOf, type PgTable } from "./table.ts";
+import { haveValues } from "./operators.ts";
+import { type Codec, keyOf, type PgTable } from "./table.ts";
 
 /** Rows that statements of the planner write. */
 export type RowsWrite =
@@ -24,11 +24,9 @@ const KEPT = sql`pg_catalog.current_setting(${sql.literal(RESULT_SETTING)})::pg_
 
 /** The conditions that the row is the inserted one. Its key was kept as a list of texts. */
 export function isInsertedRow(table: PgTable, row: SQL): SQL[] {
-  return keyOf(table)!.map((column, index) => {
-    const { codec } = table.codec.attributes[column]!;
-    const value = sql`(${KEPT} operator(pg_catalog.->>) ${sql.literal(index)})::${codec.sqlType}`;
-    return equals(codec, sql`${row}.${sql.identifier(column)}`, value);
-  });
+  const valueAt = ({ sqlType }: Codec, index: number) =>
+    sql`(${KEPT} operator(pg_catalog.->>) ${sql.literal(index)})::${sqlType}`;
+  return haveValues(table, keyOf(table)!, row, valueAt);
 }
 
 /** The keys of written rows, which were kept as a list of objects. */
@@ -51,9 +49,8 @@ export function writtenKeys(): WrittenKeys {
 }
 
 export function isWrittenRow({ alias }: WrittenKeys, table: PgTable, row: SQL): SQL[] {
-  return keyOf(table)!.map((column) => {
-    const { codec } = table.codec.attributes[column]!;
-    const value = sql`(${alias}."key" operator(pg_catalog.->>) ${sql.literal(column)})::${codec.sqlType}`;
-    return equals(codec, sql`${row}.${sql.identifier(column)}`, value);
-  });
+  const key = keyOf(table)!;
+  const valueAt = ({ sqlType }: Codec, index: number) =>
+    sql`(${alias}."key" operator(pg_catalog.->>) ${sql.literal(key[index]!)})::${sqlType}`;
+  return haveValues(table, key, row, valueAt);
 }

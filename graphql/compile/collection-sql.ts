@@ -4,6 +4,7 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   equals,
   type FunctionArgument,
+  haveValues,
   type OrderSql,
   operatorOf,
   orderExpressionsOf,
@@ -88,16 +89,13 @@ type KeyArgument = { readonly column: string; readonly argument: string };
 
 /** The conditions that the row has the key that the arguments give. */
 export function keyConditions(
-  { codec }: PgTable,
+  table: PgTable,
   key: readonly KeyArgument[],
   args: ReadonlyMap<string, InputValue>,
   row: SQL,
 ): SQL[] {
-  return key.map(({ column, argument }) => {
-    const { codec: columnCodec } = codec.attributes[column]!;
-    const value = parameterSql(args.get(argument)!, columnCodec);
-    return equals(columnCodec, sql`${row}.${sql.identifier(column)}`, value);
-  });
+  const columns = key.map(({ column }) => column);
+  return haveValues(table, columns, row, (codec, index) => parameterSql(args.get(key[index]!.argument)!, codec));
 }
 
 export function reversed<Term extends { readonly direction: "ASC" | "DESC" }>(term: Term): Term {
@@ -167,16 +165,10 @@ export function beyondCursor(table: PgTable, order: RowOrder, row: SQL, cursor: 
   const isTuple =
     terms.length > 1 && terms.every(({ isNullable, isAscending }) => !isNullable && isAscending === first!.isAscending);
   if (!isTuple) return beyondTerms(terms);
-  const fragments = sql.join(
-    terms.map(({ fragment }) => fragment),
-    ", ",
-  );
-  const values = sql.join(
-    terms.map(({ value }) => value),
-    ", ",
-  );
+  const [fragments, values] = [terms.map(({ fragment }) => fragment), terms.map(({ value }) => value)];
   const codecs = terms.map(({ codec }) => codec);
-  return sql`(${fragments}) ${rowOperatorOf(codecs, first!.isAscending ? ">" : "<")} (${values})`;
+  const operator = rowOperatorOf(codecs, first!.isAscending ? ">" : "<");
+  return sql`(${sql.join(fragments, ", ")}) ${operator} (${sql.join(values, ", ")})`;
 }
 
 type CursorTerm = OrderSql & { readonly value: SQL; readonly isAscending: boolean };

@@ -1,6 +1,6 @@
 import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { equals, type NodeTable } from "#plugins";
+import { type Codec, haveValues, type NodeTable } from "#plugins";
 import { concatenate } from "./collection-sql.ts";
 import { type CoercedVariables, leafSql } from "./operation-values.ts";
 import { castToText, quoted, textLiteral, withoutLineBreaks } from "./spell-value.ts";
@@ -23,11 +23,8 @@ export function isNode(
   row: SQL,
   readKey: (variables: CoercedVariables) => readonly unknown[],
 ): SQL[] {
-  const conditions = key.map((column, index) => {
-    const { codec } = table.codec.attributes[column]!;
-    const value = leafSql((variables) => readKey(variables)[index], codec);
-    return equals(codec, sql`${row}.${sql.identifier(column)}`, value);
-  });
+  const valueAt = (codec: Codec, index: number) => leafSql((variables) => readKey(variables)[index], codec);
+  const conditions = haveValues(table, key, row, valueAt);
   if (!rowType) return conditions;
   const type = sql`${row}.${sql.identifier(rowType.column)}::pg_catalog.text`;
   return [...conditions, sql`${type} operator(pg_catalog.=) ${textLiteral(rowType.value)}`];

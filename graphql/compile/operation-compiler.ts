@@ -11,10 +11,10 @@ import {
   type SelectionSetNode,
 } from "grafast/graphql";
 import {
-  equals,
   type FieldSource,
   failureTextOf,
   fitsInSetting,
+  haveValues,
   joinPairs,
   keepResult,
   keyOf,
@@ -262,12 +262,11 @@ export class OperationCompiler extends RowCompiler {
   /** Null if the subscriber may not see the row: the event is then not delivered. */
   *#eventRow({ table }: Source<"event">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const row = aliasOf(table);
-    const conditions = keyOf(table)!.map((column) => {
-      const { codec } = table.codec.attributes[column]!;
-      // Events carry keys in Postgres's text format.
-      const value = parameterOf((variables) => eventKeysOf(variables)[column] ?? null, codec);
-      return equals(codec, sql`${row}.${sql.identifier(column)}`, value);
-    });
+    const key = keyOf(table)!;
+    // Events carry keys in Postgres's text format.
+    const conditions = haveValues(table, key, row, (codec, index) =>
+      parameterOf((variables) => eventKeysOf(variables)[key[index]!] ?? null, codec),
+    );
     const item = yield* this.tableItem(table, field.type, nodes, row);
     return sql`coalesce((${selectRows(rowsOf(table, row, conditions), item)}), 'null')`;
   }

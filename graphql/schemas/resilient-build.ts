@@ -1,5 +1,5 @@
 import pg from "pg";
-import { type OmittedObject, pgServiceOf } from "#plugins";
+import { compareRanks, type OmittedObject, pgServiceOf } from "#plugins";
 import { ApiError } from "#runtime";
 import { listSchemaParts, type SchemaPart } from "./removable-parts.ts";
 import { type BuiltSchema, buildSchemaInSteps, type OnUnfinished } from "./stepwise-build.ts";
@@ -99,11 +99,6 @@ function listSuspects(candidates: readonly SchemaPart[], error: Error, knownFaul
 
 /** The kinds that are tried first. Tables are not: an error often names the table of a faulty column, which the search finds. */
 const SUSPECT_KINDS: readonly SchemaPart["kind"][] = ["comment", "function", "column"];
-
-function compareRanks(one: readonly number[], other: readonly number[]): number {
-  const at = one.findIndex((part, index) => part !== other[index]);
-  return at < 0 ? 0 : one[at]! - other[at]!;
-}
 
 /** True if the error names the term, also in GraphQL's spelling: `order_lines` in `OrderLinesInput`. Short terms occur in many others. */
 function isMentioned(term: string, errorLetters: string): boolean {
