@@ -51,7 +51,7 @@ async function runOperation(args: ExecutionArgs) {
 /** https://github.com/apollographql/subscriptions-transport-ws/blob/master/PROTOCOL.md, the older protocol of the same purpose. */
 export const SUBSCRIPTIONS_TRANSPORT_WS = "graphql-ws";
 
-export const KEEP_ALIVE = JSON.stringify({ type: "ka" });
+const KEEP_ALIVE = JSON.stringify({ type: "ka" });
 
 type LegacyMessage = { readonly type?: unknown; readonly id?: unknown; readonly payload?: unknown };
 
@@ -72,8 +72,9 @@ export class SubscriptionsTransportWs {
     this.#initTimer = setTimeout(() => channel.close(4408, "Connection initialisation timeout"), initTimeoutMs).unref();
   }
 
-  get isAcknowledged(): boolean {
-    return this.#isAcknowledged;
+  /** Null until the client is acknowledged. */
+  keepAliveMessage(): string | null {
+    return this.#isAcknowledged ? KEEP_ALIVE : null;
   }
 
   async handleMessage(text: string): Promise<void> {

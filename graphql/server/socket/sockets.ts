@@ -16,7 +16,6 @@ import type { Logger } from "#runtime/log";
 import { LARGE_BODY_BYTES, scanBody } from "../request/parse.ts";
 import { type GraphqlSocketDependencies, type SocketChannel, SocketConnection } from "./connection.ts";
 import {
-  KEEP_ALIVE,
   makeTransportWs,
   SUBSCRIPTIONS_TRANSPORT_WS,
   SubscriptionsTransportWs,
@@ -114,7 +113,7 @@ class GraphqlSession implements SocketSession {
     this.connection = new SocketConnection(services, channel, socketRequest);
     this.#protocol =
       webSocket.protocol === SUBSCRIPTIONS_TRANSPORT_WS
-        ? handleSubscriptionsTransport(this.connection, channel, initTimeoutMs)
+        ? new SubscriptionsTransportWs(this.connection, channel, { initTimeoutMs })
         : handleTransport(this.connection, channel, webSocket.protocol, transport);
   }
 
@@ -154,19 +153,6 @@ class GraphqlSession implements SocketSession {
     const message = this.#protocol.keepAliveMessage();
     if (message) this.#accepted.webSocket.send(message);
   }
-}
-
-function handleSubscriptionsTransport(
-  connection: SocketConnection,
-  channel: SocketChannel,
-  initTimeoutMs: number,
-): SocketProtocol {
-  const protocol = new SubscriptionsTransportWs(connection, channel, { initTimeoutMs });
-  return {
-    handleMessage: (text) => protocol.handleMessage(text),
-    disconnected: () => protocol.disconnected(),
-    keepAliveMessage: () => (protocol.isAcknowledged ? KEEP_ALIVE : null),
-  };
 }
 
 /**
