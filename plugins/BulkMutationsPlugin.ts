@@ -22,11 +22,6 @@ declare global {
       isDeferrable?: true;
     }
   }
-  namespace GraphileBuild {
-    interface Inflection {
-      bulkMutation(this: Inflection, details: { verb: BulkVerb; table: PgTable }): string;
-    }
-  }
 }
 
 type BulkVerb = "update" | "upsert";
@@ -55,13 +50,6 @@ const DESCRIPTIONS: Readonly<Record<BulkVerb, string>> = {
 export const BulkMutationsPlugin: GraphileConfig.Plugin = {
   name: "BulkMutationsPlugin",
   description: "updateThings(input) and upsertThings(input, onConflict), unless functions have these names",
-  inflection: {
-    add: {
-      bulkMutation(_preset, { verb, table }) {
-        return this.camelCase(`${verb}-${this._allRows(table)}`);
-      },
-    },
-  },
   gather: {
     hooks: {
       pgTables_unique(_info, { pgConstraint, unique }) {
@@ -106,6 +94,7 @@ const bulkMutationsOf = memoizePerObject((build: GraphileBuild.Build): readonly 
 });
 
 function bulkMutationsOfTable(build: GraphileBuild.Build, table: PgTable): BulkMutation[] {
+  const { inflection } = build;
   const key = keyOf(table);
   // Sign-ups are counted one by one.
   if (!key || table.extensions?.tags?.signUp) return [];
@@ -113,7 +102,7 @@ function bulkMutationsOfTable(build: GraphileBuild.Build, table: PgTable): BulkM
   const [create, update] = [ofVerb("create"), ofVerb("update")];
   if (!update) return [];
   const mutationOf = (verb: BulkVerb, columns: readonly string[]): BulkMutation[] => {
-    const name = build.inflection.bulkMutation({ verb, table });
+    const name = inflection.camelCase(`${verb}-${inflection._allRows(table)}`);
     return columns.length === 0 ? [] : [{ verb, table, name, key, columns }];
   };
   const changed = update.columns.filter((column) => !key.includes(column));

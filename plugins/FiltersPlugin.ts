@@ -11,9 +11,6 @@ import { mayExecute, mayUse, type VisibilityRule, withVisibility } from "./Visib
 
 declare global {
   namespace GraphileBuild {
-    interface Inflection {
-      filterType(this: Inflection, table: PgTable): string;
-    }
     interface ScopeInputObject {
       isTableFilter?: boolean;
     }
@@ -55,20 +52,13 @@ export const FiltersPlugin: GraphileConfig.Plugin = {
       },
     },
   },
-  inflection: {
-    add: {
-      filterType(_preset, table) {
-        return this.inputType(`${this.tableType(table.codec)}Filter`);
-      },
-    },
-  },
   schema: {
     hooks: {
       init(_, build) {
         for (const table of tablesOf(build)) {
           if (!build.behavior.pgResourceMatches(table, "query:resource:connection")) continue;
           build.registerInputObjectType(
-            build.inflection.filterType(table),
+            filterTypeName(build, table),
             { isTableFilter: true },
             () => ({
               description: `Selects the ${build.inflection._allRows(table)} that meet every given condition.`,
@@ -89,12 +79,16 @@ export const FiltersPlugin: GraphileConfig.Plugin = {
         const added: GraphQLFieldConfigArgumentMap = Object.fromEntries(
           flat.map((filter) => [filter.name, filterInput(filter)]),
         );
-        added.filter = { type: build.getInputTypeByName(build.inflection.filterType(table)) };
+        added.filter = { type: build.getInputTypeByName(filterTypeName(build, table)) };
         return build.extend(args, added, `Filtering ${Self.name}.${fieldName}`);
       },
     },
   },
 };
+
+function filterTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
+  return inflection.inputType(`${inflection.tableType(codec)}Filter`);
+}
 
 /** Filters that an index serves (equality, times after and before, an element of an array), and functions that find rows. */
 const tableFiltersOf = memoizePerObject((table: PgTable, build: GraphileBuild.Build): TableFilter[] => {
