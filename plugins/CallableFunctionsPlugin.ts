@@ -2,6 +2,7 @@ import { gatherConfig } from "graphile-build";
 import { entityPermissions, type Introspection, type PgProc, type PgType } from "graphile-build-pg/pg-introspection";
 import { pgServiceOf } from "./gather-query.ts";
 import { functionSignature, functionWithoutType, inputTypesOf, type OmittedObject } from "./omitted-objects.ts";
+import { findTablesWithoutColumns } from "./tables-without-columns.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -11,8 +12,8 @@ declare global {
   }
   namespace GraphileBuild {
     interface BuildInput {
-      /** Functions that clients may execute and that the schema omits. */
-      omittedFunctions?: readonly OmittedObject[];
+      /** Tables and functions that clients may use and that the schema omits. */
+      omittedObjects?: readonly OmittedObject[];
     }
   }
 }
@@ -42,7 +43,8 @@ export const CallableFunctionsPlugin: GraphileConfig.Plugin = {
         for (const proc of callable) returnCompositeBeneathDomain(proc, introspection);
         const byName = Map.groupBy(callable, functionNameOf);
         const shared = new Set([...byName].filter(([, procs]) => procs.length > 1).map(([name]) => name));
-        Object.assign(state, { procs: introspection.procs, omitted, shared });
+        const tables = findTablesWithoutColumns(introspection, schemas);
+        Object.assign(state, { procs: introspection.procs, omitted: [...tables, ...omitted], shared });
         // The array is changed in place: core holds a reference to it.
         introspection.procs.splice(0, introspection.procs.length, ...callable);
       },
@@ -57,10 +59,7 @@ export const CallableFunctionsPlugin: GraphileConfig.Plugin = {
     async main(output, { state, helpers }) {
       await helpers.pgRegistry.getRegistry();
       const others = state.procs.filter((proc) => !state.resources.has(proc));
-      output.omittedFunctions = [
-        ...state.omitted,
-        ...others.map((proc) => functionWithoutType(functionSignature(proc))),
-      ];
+      output.omittedObjects = [...state.omitted, ...others.map((proc) => functionWithoutType(functionSignature(proc)))];
     },
   }),
 };

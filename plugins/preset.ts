@@ -45,7 +45,6 @@ import { JsonScalarPlugin, ScalarInputPlugin, StrictScalarsPlugin, TimeScalarPlu
 import { SearchResultsPlugin } from "./SearchResultsPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
-import { TablesWithoutColumnsPlugin } from "./TablesWithoutColumnsPlugin.ts";
 import { TransactionPlugin } from "./TransactionPlugin.ts";
 import { CompositeTypesPlugin, EnumsPlugin, ExtensionTypesPlugin } from "./TypePlugins.ts";
 import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
@@ -95,7 +94,6 @@ const OWN_PLUGINS: readonly GraphileConfig.Plugin[] = [
   ClientRolesPlugin,
   UnloggedTablesPlugin,
   CallableFunctionsPlugin,
-  TablesWithoutColumnsPlugin,
   IdScalarPlugin,
   TimeScalarPlugin,
   JsonScalarPlugin,

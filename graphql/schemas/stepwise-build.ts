@@ -97,8 +97,7 @@ async function attemptStepwiseBuild(
   const schema = await runSteps(finishSchema(builder, build, types), yieldToLoop);
   await validateInSteps(schema, yieldToLoop);
   for (const introspection of introspections) await clearIntrospection(introspection, yieldToLoop);
-  const { omittedTables = [], omittedFunctions = [] } = input;
-  const omitted = [...omittedTables, ...omittedFunctions, ...findFunctionsWithoutField(build, schema)];
+  const omitted = [...(input.omittedObjects ?? []), ...findFunctionsWithoutField(build, schema)];
   return { schema, omitted, tableNames: () => listGraphqlTableNames(build, schema) };
 }
 
