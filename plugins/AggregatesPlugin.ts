@@ -2,7 +2,6 @@ import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import type { GrafastFieldConfig, Step } from "grafast";
 import type { GraphQLObjectType, GraphQLOutputType } from "grafast/graphql";
-import type {} from "graphile-build-pg";
 import { baseCodecOf } from "./codecs.ts";
 import { withSource } from "./field-sources.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";

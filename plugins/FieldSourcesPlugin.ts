@@ -1,5 +1,4 @@
 import type { PgCodecAttribute } from "@dataplan/pg";
-import type {} from "graphile-build-pg";
 import { functionOfField } from "./FunctionPrecedencePlugin.ts";
 import { type FieldSource, functionArgumentsOf, sourceOf, toPagePart, withSource } from "./field-sources.ts";
 import { nodeIdSource, nodeSource } from "./NodePlugins.ts";

@@ -1,7 +1,6 @@
 import { isEnumCodec } from "@dataplan/pg";
 import type { SQL } from "@dataplan/pg/pg-sql2";
 import type { GraphQLInputFieldConfig } from "grafast/graphql";
-import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
 import { AddedTypes, withUniqueNames } from "./name-claims.ts";

@@ -1,5 +1,4 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import type {} from "graphile-build-pg";
 import type { Codec, SchemaResource } from "./table.ts";
 import { wholeRow } from "./whole-row.ts";
 

@@ -1,6 +1,5 @@
 import type { SQL } from "@dataplan/pg/pg-sql2";
 import type { GrafastFieldConfig, Step } from "grafast";
-import type {} from "graphile-build-pg";
 import { withSource } from "./field-sources.ts";
 import { AddedTypes, freeTypeName } from "./name-claims.ts";
 import { type InputObject, SEARCH_RESULT_CODECS, type SearchResult, searchResultOf } from "./row-conditions.ts";

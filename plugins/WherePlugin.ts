@@ -1,5 +1,4 @@
 import type { GraphQLInputFieldConfig, GraphQLInputType } from "grafast/graphql";
-import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
 import { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf } from "./codecs.ts";
