@@ -46,8 +46,6 @@ export type OperationRequestInfo = {
   readonly signal?: AbortLike;
   /** Sets headers of the response, if it has any. */
   readonly addResponseHeaders?: (headers: Readonly<Record<string, string>>) => void;
-  /** Return `data` as JSON text. */
-  readonly asText?: boolean;
 };
 
 export type OperationOutcome =

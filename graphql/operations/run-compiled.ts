@@ -12,7 +12,7 @@ import {
 import type { StatementContext } from "#postgres/statement";
 import { ApiError } from "#runtime";
 import { type AbortLike, runStepwise } from "#runtime/concurrency";
-import { normalizeJson, parseJsonExactly } from "#runtime/json";
+import { normalizeJson } from "#runtime/json";
 import type { CompiledStep } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
@@ -30,7 +30,6 @@ export type CompiledRunOptions = {
   readonly maxBytes: number;
   /** Takes the memory for the response; may refuse or delay it. */
   readonly admit: (bytes: number) => Promise<void> | void;
-  readonly asText: boolean;
   /** Writes rows before a statement. */
   readonly writeRows: WriteRows;
   /** True if no step runs after one that has failed. */
@@ -74,16 +73,15 @@ export async function runCompiled(
     results.push(result);
     if (options.stopsAtError && result.errors) break;
   }
-  return mergeResults(results, options.asText);
+  return mergeResults(results);
 }
 
 /** Fields of `data` from several steps. Where one has none `data` is null, and errors of fields after it are not reported. */
-function mergeResults(results: readonly OperationResult[], asText: boolean): OperationResult {
+function mergeResults(results: readonly OperationResult[]): OperationResult {
   const failed = results.findIndex(({ data }) => data == null);
   if (failed >= 0) return { data: null, errors: results.slice(0, failed + 1).flatMap(({ errors = [] }) => errors) };
   const all = results.flatMap(({ errors = [] }) => errors);
   const errors = all.length > 0 ? { errors: all } : {};
-  if (!asText) return { data: Object.assign({}, ...results.map(({ data }) => data)), ...errors };
   const texts = results.map(({ data }) => textOf(data!).slice(1, -1));
   return { data: `{${texts.join()}}`, ...errors };
 }
@@ -94,11 +92,10 @@ export function textOf(data: NonNullable<OperationResult["data"]>): string {
 
 /** Throws NotCompiled for an error that is found out field by field. */
 async function runStep({ step, ...bound }: BoundStep, options: CompiledRunOptions): Promise<OperationResult> {
-  const { signal, asText, runFieldsRefusal, countSignUp } = options;
+  const { signal, runFieldsRefusal, countSignUp } = options;
   try {
     if (step.countsSignUp) await countSignUp?.();
     const data = await readStatement({ step, ...bound }, options);
-    if (!asText) return { data: parseJsonExactly(String(data)) as Record<string, unknown> };
     return { data: step.holdsJson ? await runStepwise(normalizeJson(String(data)), signal) : data };
   } catch (error) {
     if (mayBeRepeated(error, step)) {

@@ -28,7 +28,7 @@ export async function runFields(
   const inputs = { schema, document, operationName, variables: variableValues ?? {}, event, maxBytes };
   const compiled = await takeSteps(compileFields(inputs), planned);
   if (!("fields" in compiled)) return { errors: compiled };
-  const { asText, stopsAtError } = optionsFor(database);
+  const { stopsAtError } = optionsFor(database);
   const run = new FieldsRun(planned, compiled, database, optionsFor);
   const values = new Map<string, RootValue>();
   for (const field of compiled.fields) {
@@ -36,8 +36,7 @@ export async function runFields(
     values.set(field.key, value);
     if (stopsAtError && value instanceof Error) break;
   }
-  const result = compiled.complete(values);
-  return asText ? withText(result) : result;
+  return withText(compiled.complete(values));
 }
 
 /** The options for statements in the database, or in an open transaction. */

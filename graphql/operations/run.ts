@@ -103,17 +103,15 @@ export async function runUnbound(dependencies: RunDependencies, planned: Planned
 
 export function compiledRunOptions(
   { database, makeWriteRows }: Pick<RunDependencies, "database" | "makeWriteRows">,
-  { kind, memory, context, requestInfo, isOneTransaction, countSignUp, runFieldsRefusal }: PlannedOperation,
+  { memory, context, requestInfo, isOneTransaction, countSignUp, runFieldsRefusal }: PlannedOperation,
 ): CompiledRunOptions {
-  const { signal, asText = false } = requestInfo;
   return {
     database,
     context,
-    signal,
+    signal: requestInfo.signal,
     budget: memory.rowBudget(),
     maxBytes: memory.maxBytes,
     admit: (bytes) => memory.admitBytes(bytes),
-    asText: asText && kind !== "subscription",
     writeRows: makeWriteRows(database, context),
     stopsAtError: isOneTransaction,
     countSignUp,

@@ -3,7 +3,7 @@ import pg from "pg";
 import type { RowEvent } from "#plugins";
 import { isSchemaOutdated } from "#postgres/database";
 import { FifoQueue } from "#runtime/concurrency";
-import type { OperationResult } from "./run-compiled.ts";
+import { type OperationResult, textOf } from "./run-compiled.ts";
 
 /** The queue of a subscription overflows after so many events; the client must then refetch. A queued event takes 8 bytes. */
 const MAX_QUEUED = 10_000;
@@ -116,9 +116,12 @@ function lossError(loss: EventLoss): GraphQLError {
   return new GraphQLError(LOSS_MESSAGES[loss], { extensions: { code: "EVENTS_MISSED" } });
 }
 
+/** A subscription has one field. */
+const NULL_FIELD = /^\{"\w+":null\}$/;
+
 /** True if the row is hidden from the subscriber or deleted already: such events are not delivered. */
 function isInvisibleRow({ data, errors = [] }: OperationResult): boolean {
-  return Object.values(data ?? {}).every((value) => value === null) && errors.every(isInvisibilityError);
+  return (data == null || NULL_FIELD.test(textOf(data))) && errors.every(isInvisibilityError);
 }
 
 function isInvisibilityError({ path, message, originalError }: GraphQLError): boolean {

@@ -115,7 +115,6 @@ function requestInfoOf(
     address: () => connection().address,
     signal,
     addResponseHeaders,
-    asText: true,
   };
 }
 

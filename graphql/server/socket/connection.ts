@@ -250,7 +250,6 @@ export class SocketConnection {
       headers: this.#request.headers,
       address: () => this.#request.address,
       signal: this.#left.signal,
-      asText: true,
     };
   }
 

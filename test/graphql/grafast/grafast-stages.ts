@@ -40,7 +40,7 @@ async function runByGrafast(
   database: CallerDatabase,
   { args, kind, isOneTransaction, memory, requestInfo, context, countSignUp }: PlannedOperation,
 ): Promise<OperationResult> {
-  const { signal, asText = false } = requestInfo;
+  const { signal } = requestInfo;
   const withPgClient = makeWithPgClient(database, context, {
     readOnly: kind !== "mutation",
     refusesUnsuccessful: isOneTransaction,
@@ -53,7 +53,7 @@ async function runByGrafast(
   const contextValue = { pgSettings: null, withPgClient, countSignUp };
   try {
     const document = keepLiteralDigits(args.document, args.schema);
-    const result = await execute({ ...args, document, middleware: null, contextValue, outputDataAsString: asText });
+    const result = await execute({ ...args, document, middleware: null, contextValue, outputDataAsString: true });
     if (Symbol.asyncIterator in result) throw new TypeError("Results are not delivered in parts");
     return result;
   } finally {
