@@ -122,42 +122,24 @@ function keyTypeName({ inflection }: GraphileBuild.Build, { table }: BulkMutatio
 }
 
 function registerResolutionType(build: GraphileBuild.Build): void {
-  const values = Object.entries(RESOLUTIONS).map(([name, { description }]) => [name, { value: name, description }]);
-  build.registerEnumType(
-    inputTypes.claimName(build, RESOLUTION_TYPE, RESOLUTION_TYPE),
-    {},
-    () => ({
-      description: "What happens to a row whose key exists already.",
-      values: Object.fromEntries(values),
-    }),
-    "BulkMutationsPlugin",
-  );
+  const description = "What happens to a row whose key exists already.";
+  inputTypes.registerEnum(build, RESOLUTION_TYPE, RESOLUTION_TYPE, description, RESOLUTIONS);
 }
 
 function registerTypes(build: GraphileBuild.Build, mutation: BulkMutation): void {
   const inputName = inputTypeName(build, mutation);
-  build.registerInputObjectType(
-    inputTypes.claimName(build, inputName, inputName),
-    { isMutationInput: true },
-    () => ({
-      description: `A row of the input of ${mutation.name}.`,
-      extensions: NESTED_TYPE_EXTENSION,
-      fields: () => Object.fromEntries(inputFields(build, mutation)),
-    }),
-    `the table ${sqlNameOf(mutation.table)}`,
-  );
+  inputTypes.registerInput(build, inputName, inputName, { isMutationInput: true }, () => ({
+    description: `A row of the input of ${mutation.name}.`,
+    extensions: NESTED_TYPE_EXTENSION,
+    fields: () => Object.fromEntries(inputFields(build, mutation)),
+  }));
   if (mutation.verb === "update") return;
-  const rows = build.inflection._allRows(mutation.table);
-  const values = [...uniqueKeysOf(mutation.table, build)].map(([name, columns]) => {
-    return [name, withVisibility({ value: name }, mayUse("select", mutation.table, columns))];
+  const description = `The columns that identify a row of ${build.inflection._allRows(mutation.table)}.`;
+  const keys = [...uniqueKeysOf(mutation.table, build)].map(([name, columns]) => {
+    return [name, withVisibility({}, mayUse("select", mutation.table, columns))];
   });
   const keyName = keyTypeName(build, mutation);
-  build.registerEnumType(
-    inputTypes.claimName(build, keyName, keyName),
-    {},
-    () => ({ description: `The columns that identify a row of ${rows}.`, values: Object.fromEntries(values) }),
-    "BulkMutationsPlugin",
-  );
+  inputTypes.registerEnum(build, keyName, keyName, description, Object.fromEntries(keys));
 }
 
 function inputFields(

@@ -59,17 +59,13 @@ function registerNestedType(build: GraphileBuild.Build, table: PgTable, { name, 
   const nestedName = inflection.inputType(`${typeName}${inflection.upperCamelCase(name.replace(/_+$/, ""))}Nested`);
   const taken = takenColumns(relation);
   const columns = writableColumnsOf(build, target, "insert").filter((column) => !taken.includes(column));
-  build.registerInputObjectType(
-    nestedTypes.claimName(build, relation, nestedName),
-    { isMutationInput: true, nestedRelation: relation },
-    () => ({
-      description: `A row of ${inflection._allRows(target)} that is created with a row of ${inflection._allRows(table)}.`,
-      extensions: NESTED_TYPE_EXTENSION,
-      fields: () =>
-        Object.fromEntries(columns.map((column) => columnInputField(build, { table: target, verb: "create" }, column))),
-    }),
-    "NestedInsertPlugin",
-  );
+  const scope = { isMutationInput: true, nestedRelation: relation };
+  nestedTypes.registerInput(build, relation, nestedName, scope, () => ({
+    description: `A row of ${inflection._allRows(target)} that is created with a row of ${inflection._allRows(table)}.`,
+    extensions: NESTED_TYPE_EXTENSION,
+    fields: () =>
+      Object.fromEntries(columns.map((column) => columnInputField(build, { table: target, verb: "create" }, column))),
+  }));
 }
 
 /** Adds the fields for related rows. The input sets a foreign key by its columns or by the row that it refers to. */

@@ -61,17 +61,7 @@ export const OrderByPlugin: GraphileConfig.Plugin = {
       init: {
         after: ["PgCodecs", "IndexedTablesPlugin", "FiltersPlugin", "WherePlugin"],
         callback(_, build) {
-          build.registerEnumType(
-            orderTypes.claimName(build, null, "SortDirection"),
-            {},
-            () => ({
-              description: "The direction of an order.",
-              values: Object.fromEntries(
-                Object.entries(SORT_DIRECTIONS).map(([name, { description }]) => [name, { value: name, description }]),
-              ),
-            }),
-            "OrderByPlugin",
-          );
+          orderTypes.registerEnum(build, null, "SortDirection", "The direction of an order.", SORT_DIRECTIONS);
           for (const table of tablesOf(build)) registerOrderType(build, table);
           return _;
         },
@@ -109,19 +99,12 @@ export function orderTypeOf(build: GraphileBuild.Build, table: PgTable) {
 function registerOrderType(build: GraphileBuild.Build, table: PgTable): void {
   const { inflection } = build;
   const preferred = inflection.inputType(`${inflection.tableType(table.codec)}OrderBy`);
-  build.registerInputObjectType(
-    orderTypes.claimName(build, table, preferred),
-    { isRowOrder: true },
-    () => ({
-      description: `One column, or the rank of a search, by which ${inflection._allRows(table)} are ordered.`,
-      isOneOf: true,
-      fields: () =>
-        Object.fromEntries(
-          [...orderFieldsOf(table, build)].map(([field, of]) => [field, orderField(build, table, of)]),
-        ),
-    }),
-    "OrderByPlugin",
-  );
+  orderTypes.registerInput(build, table, preferred, { isRowOrder: true }, () => ({
+    description: `One column, or the rank of a search, by which ${inflection._allRows(table)} are ordered.`,
+    isOneOf: true,
+    fields: () =>
+      Object.fromEntries([...orderFieldsOf(table, build)].map(([field, of]) => [field, orderField(build, table, of)])),
+  }));
   registerRankType(build, table);
 }
 
@@ -130,18 +113,13 @@ function registerRankType(build: GraphileBuild.Build, table: PgTable): void {
   if (!isSearchedTable(table, build)) return;
   const preferred = inflection.inputType(`${inflection.tableType(table.codec)}SearchRankOrder`);
   const { GraphQLNonNull } = build.graphql;
-  build.registerInputObjectType(
-    rankTypes.claimName(build, table, preferred),
-    { isRowOrder: true },
-    () => ({
-      description: "An order by how well a search matches.",
-      fields: () => ({
-        search: { type: new GraphQLNonNull(searchTypeOf(build, table)!), description: "It has exactly one operator." },
-        direction: { type: new GraphQLNonNull(directionTypeOf(build)), defaultValue: "DESC" },
-      }),
+  rankTypes.registerInput(build, table, preferred, { isRowOrder: true }, () => ({
+    description: "An order by how well a search matches.",
+    fields: () => ({
+      search: { type: new GraphQLNonNull(searchTypeOf(build, table)!), description: "It has exactly one operator." },
+      direction: { type: new GraphQLNonNull(directionTypeOf(build)), defaultValue: "DESC" },
     }),
-    "OrderByPlugin",
-  );
+  }));
 }
 
 function directionTypeOf(build: GraphileBuild.Build) {

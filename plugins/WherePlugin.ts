@@ -105,8 +105,7 @@ function registerInput(
   preferred: string,
   spec: () => { description: string; isOneOf?: true; fields: () => Record<string, GraphQLInputFieldConfig> },
 ): void {
-  const name = inputTypes.claimName(build, preferred, preferred);
-  build.registerInputObjectType(name, { isRowCondition: true }, spec, "WherePlugin");
+  inputTypes.registerInput(build, preferred, preferred, { isRowCondition: true }, spec);
 }
 
 type TableInput = "Where" | "RowsWhere" | "Search" | "SearchedField";
@@ -357,15 +356,9 @@ function registerOperatorTypes(build: GraphileBuild.Build): void {
       if (!codecs.has(name)) codecs.set(name, attribute.codec);
     }
   }
-  build.registerEnumType(
-    inputTypes.claimName(build, SEARCHED_COLUMN_TYPE, SEARCHED_COLUMN_TYPE),
-    {},
-    () => ({
-      description: "How a column is searched.",
-      values: { TEXT: { value: "TEXT", description: "By the words of its text." } },
-    }),
-    "WherePlugin",
-  );
+  inputTypes.registerEnum(build, SEARCHED_COLUMN_TYPE, SEARCHED_COLUMN_TYPE, "How a column is searched.", {
+    TEXT: { description: "By the words of its text." },
+  });
   registerInput(build, SEARCH_TYPE, () => ({
     description: "A full-text search.",
     fields: () => ({

@@ -1,5 +1,5 @@
 import { isEnumCodec, type PgCodecAnyScalar, type PgCodecWithAttributes, TYPES } from "@dataplan/pg";
-import type { GraphQLInputType } from "grafast/graphql";
+import type { GraphQLEnumValueConfigMap, GraphQLInputType } from "grafast/graphql";
 import { memoizePerObject } from "#runtime";
 import { TIME_CODECS } from "./codecs.ts";
 import { type Codec, functionResourcesOf, type PgTable, type SchemaResource, sqlNameOf, tablesOf } from "./table.ts";
@@ -262,6 +262,29 @@ export class AddedTypes<Key> {
     const name = freeTypeName(build, preferred);
     this.namesOf(build).set(key, name);
     return name;
+  }
+
+  registerInput(
+    build: GraphileBuild.Build,
+    key: Key,
+    preferred: string,
+    scope: GraphileBuild.ScopeInputObject,
+    spec: Parameters<GraphileBuild.Build["registerInputObjectType"]>[2],
+  ): void {
+    build.registerInputObjectType(this.claimName(build, key, preferred), scope, spec, null);
+  }
+
+  /** Registers an enum whose values are their names. */
+  registerEnum(
+    build: GraphileBuild.Build,
+    key: Key,
+    preferred: string,
+    description: string,
+    members: GraphQLEnumValueConfigMap,
+  ): void {
+    const values = Object.entries(members).map(([name, member]) => [name, { ...member, value: name }]);
+    const spec = () => ({ description, values: Object.fromEntries(values) });
+    build.registerEnumType(this.claimName(build, key, preferred), {}, spec, null);
   }
 
   inputOf(build: GraphileBuild.Build, key: Key): GraphQLInputType {

@@ -5,7 +5,6 @@ export type NotCompiledReason =
   | "type"
   | "value"
   | "argument"
-  | "directive"
   | "size"
   | "limit"
   | "refused";
