@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { OmittedObject } from "#plugins";
 import type { GraphqlDependencies, GraphqlState, StartedGraphql } from "./server/graphql.ts";
 import { EXPLORER_PATH, GRAPHQL_PATH } from "./server/paths.ts";
-import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./server/request/http-messages.ts";
+import type { GraphqlHttpRequest } from "./server/request/http-messages.ts";
 
 export type GraphqlOptions = GraphqlDependencies & {
   /** How many milliseconds a load at the start waits for the first schema, if not the default; requests wait the default. */
@@ -13,19 +13,9 @@ export type GraphqlOptions = GraphqlDependencies & {
   readonly onLoad?: (() => void) | undefined;
 };
 
-export type GraphqlInterface = {
-  /** Handlers by path; includes the explorer unless it is disabled. */
-  readonly folders: Readonly<Record<string, (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>>>;
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** An example query for a table's rows; null when its field has another name, and before GraphQL is loaded, which this does not do. */
-  sampleQuery(table: string): string | null;
-  /** Objects that callers may use and that the schema does not have. */
+/** The interface, loaded or not. `sampleQuery` and `state` do not load it. */
+export type GraphqlInterface = Omit<StartedGraphql, "firstBuild" | "omitted"> & {
   omitted(): Promise<readonly OmittedObject[]>;
-  /** Loads nothing. */
-  state(): GraphqlState;
-  /** Waits up to so many milliseconds for operations on sockets, then closes the sockets. */
-  closeSockets(milliseconds: number): Promise<void>;
-  close(): Promise<void>;
 };
 
 const NOT_LOADED: GraphqlState = {

@@ -158,7 +158,6 @@ export class EventQueue {
       [Symbol.asyncIterator]: () => events,
       next: () => this.#next(),
       return: async () => this.#end(),
-      throw: async () => this.#end(),
     };
     return events;
   }

@@ -70,13 +70,17 @@ export type GraphqlDependencies = {
 
 /** The loaded interface. */
 export type StartedGraphql = {
+  /** Handlers by path; includes the explorer unless it is disabled. */
   readonly folders: Readonly<Record<string, (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>>>;
   /** Resolves after the first build of the schema, successful or not, or after a timeout. */
   readonly firstBuild: Promise<void>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** An example query for a table's rows; null when its field has another name, and while there is no schema. */
   sampleQuery(table: string): string | null;
+  /** Objects that callers may use and that the schema does not have. */
   omitted(): readonly OmittedObject[];
   state(): GraphqlState;
+  /** Waits up to so many milliseconds for operations on sockets, then closes the sockets. */
   closeSockets(milliseconds: number): Promise<void>;
   close(): Promise<void>;
 };
