@@ -1,8 +1,6 @@
 import {
-  type DocumentNode,
   type ExecutionResult,
   type GraphQLError,
-  type GraphQLSchema,
   getOperationAST,
   getVariableValues,
   type OperationDefinitionNode,
@@ -10,7 +8,14 @@ import {
 import type { Stepwise } from "#runtime/concurrency";
 import { type CompiledStep, compileStep, type StepOptions } from "./compile-operation.ts";
 import { type BoundStep, bindStep } from "./operation-plans.ts";
-import { type CoercedVariables, EVENT_KEYS, type EventKeys, MAX_BYTES, OperationValues } from "./operation-values.ts";
+import {
+  type CoercedVariables,
+  EVENT_KEYS,
+  type EventKeys,
+  MAX_BYTES,
+  OperationValues,
+  type RequestedOperation,
+} from "./operation-values.ts";
 import { type SelectedField, SelectionReader } from "./selection-reader.ts";
 import { completeResult, type LeftOutFields, type RootValue, ValueCompletion } from "./value-completion.ts";
 
@@ -35,11 +40,7 @@ export type CompiledFields = {
 /** The limit of graphql-js. */
 const MAX_VARIABLE_ERRORS = 50;
 
-type CompileFieldsOptions = {
-  readonly schema: GraphQLSchema;
-  readonly document: DocumentNode;
-  readonly operationName: string | null;
-  readonly variables: CoercedVariables;
+type CompileFieldsOptions = RequestedOperation & {
   /** The keys of the row of a subscription's event. */
   readonly event: EventKeys | null;
   /** The number of bytes that the response may have. */

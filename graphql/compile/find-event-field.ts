@@ -1,13 +1,6 @@
-import {
-  type DocumentNode,
-  type FieldNode,
-  type GraphQLError,
-  type GraphQLSchema,
-  getOperationAST,
-  getVariableValues,
-} from "grafast/graphql";
+import { type FieldNode, type GraphQLError, getOperationAST, getVariableValues } from "grafast/graphql";
 import { type FieldSource, sourceOf } from "#plugins";
-import { argumentValue, type CoercedVariables, OperationValues } from "./operation-values.ts";
+import { argumentValue, OperationValues, type RequestedOperation } from "./operation-values.ts";
 import { SelectionReader } from "./selection-reader.ts";
 
 /** The field of a subscription, with the value of its argument. */
@@ -18,20 +11,13 @@ export type EventField = {
   readonly value: unknown;
 };
 
-type SubscriptionDocument = {
-  readonly schema: GraphQLSchema;
-  readonly document: DocumentNode;
-  readonly operationName: string | null;
-  readonly variables: CoercedVariables;
-};
-
 /** Returns the errors of variables, if there are any. */
 export function findEventField({
   schema,
   document,
   operationName,
   variables: inputs,
-}: SubscriptionDocument): EventField | readonly GraphQLError[] {
+}: RequestedOperation): EventField | readonly GraphQLError[] {
   const operation = getOperationAST(document, operationName)!;
   const { coerced: variables, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], inputs);
   if (!variables) return errors!;

@@ -2,6 +2,7 @@ import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { bakedInputRuntime } from "grafast";
 import {
   type DirectiveNode,
+  type DocumentNode,
   type FieldNode,
   type GraphQLArgument,
   type GraphQLField,
@@ -22,6 +23,14 @@ import { toPgText } from "./text-values.ts";
 
 /** Variables after coercion to their types. */
 export type CoercedVariables = Readonly<Record<string, unknown>>;
+
+/** An operation of a document, with the variables of a request. */
+export type RequestedOperation = {
+  readonly schema: GraphQLSchema;
+  readonly document: DocumentNode;
+  readonly operationName: string | null;
+  readonly variables: CoercedVariables;
+};
 
 export type LeafReader = (variables: CoercedVariables) => unknown;
 

@@ -1,16 +1,14 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
-  type DocumentNode,
   type ExecutionResult,
   executeSync,
   type FieldNode,
   type GraphQLField,
   type GraphQLFieldResolver,
-  type GraphQLSchema,
 } from "grafast/graphql";
 import { type Codec, sourceOf } from "#plugins";
 import { isJsonObject, type JsonObject } from "#runtime/json";
-import type { CoercedVariables, Parameter } from "./operation-values.ts";
+import type { CoercedVariables, Parameter, RequestedOperation } from "./operation-values.ts";
 import { castToText, textLiteral } from "./spell-value.ts";
 
 /** The members of the objects that stand for a leaf, an error, and an object with its type; none is a name of GraphQL. */
@@ -100,16 +98,9 @@ class CompletedRow {
 /** The value of a field of the operation itself: a member of a statement's JSON, or the error of the statement. */
 export type RootValue = { readonly completion: ValueCompletion; readonly value: unknown } | Error;
 
-type CompletedDocument = {
-  readonly schema: GraphQLSchema;
-  readonly document: DocumentNode;
-  readonly operationName: string | null;
-  readonly variables: CoercedVariables;
-};
-
 /** Completes the values of the operation's fields; graphql-js answers introspection by itself. */
 export function completeResult(
-  { schema, document, operationName, variables }: CompletedDocument,
+  { schema, document, operationName, variables }: RequestedOperation,
   values: ReadonlyMap<string, RootValue>,
 ): ExecutionResult {
   const resolve: GraphQLFieldResolver<unknown, unknown> = (
