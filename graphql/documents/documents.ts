@@ -75,11 +75,12 @@ const PAGE_SIZE_ARGUMENTS: ReadonlySet<string> = new Set(["first", "last", "limi
 /** Validation stops after so many errors. */
 const MAX_VALIDATION_ERRORS = 20;
 
-type DocumentReaderOptions = {
+export type DocumentReaderOptions = {
   readonly schema: GraphQLSchema;
   readonly limits: DocumentLimits;
   /** Shared by all schemas. */
   readonly memory: DocumentBudget;
+  /** Counts cache hits. */
   readonly hits?: CacheHits | undefined;
   /** Called when a document fails validation. */
   readonly onInvalid?: (() => void) | undefined;

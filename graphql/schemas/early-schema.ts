@@ -18,20 +18,13 @@ import {
   visit,
   visitWithTypeInfo,
 } from "grafast/graphql";
-import type { Catalog } from "#catalog";
 import { isVisibleTo, withheldValueOf } from "#plugins";
 import { memoize, memoizePerObject } from "#runtime";
-import type { DocumentLimits } from "../documents/document-size.ts";
 import { DocumentBudget, type DocumentReader, makeDocumentReader } from "../documents/documents.ts";
 import { GraphqlRefusal } from "../documents/graphql-refusal.ts";
-import { type PrivilegesByUse, privilegesByUse, type ServedSchema } from "./role-schemas.ts";
+import { type PrivilegesByUse, privilegesByUse, type RoleSchemasOptions, type ServedSchema } from "./role-schemas.ts";
 
-type EarlySchemaOptions = {
-  readonly schema: GraphQLSchema;
-  readonly catalog: Catalog;
-  readonly anonRole: string;
-  readonly limits: DocumentLimits;
-};
+type EarlySchemaOptions = Pick<RoleSchemasOptions, "schema" | "catalog" | "anonRole" | "limits">;
 
 /**
  * The schema of a build that still runs, for operations that the schema before it refuses. It answers only what the schema of the

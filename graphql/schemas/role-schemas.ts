@@ -1,10 +1,14 @@
 import type { GraphQLSchema } from "grafast/graphql";
 import { type Catalog, hasAnyColumnPrivilege, ownValuesOf, type Routine } from "#catalog";
 import type { RolePrivileges } from "#plugins";
-import { type CacheHits, memoize, memoizePerObject } from "#runtime";
+import { memoize, memoizePerObject } from "#runtime";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
-import type { DocumentLimits } from "../documents/document-size.ts";
-import { DocumentBudget, type DocumentReader, makeDocumentReader } from "../documents/documents.ts";
+import {
+  DocumentBudget,
+  type DocumentReader,
+  type DocumentReaderOptions,
+  makeDocumentReader,
+} from "../documents/documents.ts";
 import { findHiddenElements, findWithheldFields, pruneSchema } from "./prune-schema.ts";
 
 const routinesOf = memoizePerObject(({ schemas }: Catalog): ReadonlyMap<string, Routine> => {
@@ -15,16 +19,10 @@ const routinesOf = memoizePerObject(({ schemas }: Catalog): ReadonlyMap<string, 
 /** The schema of a role, and the documents checked against it. Operations and subscriptions keep the schema that they began with. */
 export type ServedSchema = { readonly schema: GraphQLSchema; readonly documents: DocumentReader };
 
-export type RoleSchemasOptions = {
-  readonly schema: GraphQLSchema;
+export type RoleSchemasOptions = Omit<DocumentReaderOptions, "memory"> & {
   /** The catalog that the schema was built with. */
   readonly catalog: Catalog;
   readonly anonRole: string;
-  readonly limits: DocumentLimits;
-  /** Counts cache hits of documents. */
-  readonly hits?: CacheHits | undefined;
-  /** Called when a document fails validation. */
-  readonly onInvalid?: (() => void) | undefined;
   /** The limit for all schemas together; beyond it, all are dropped. */
   readonly maxTypes?: number;
 };

@@ -2,24 +2,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Catalog } from "#catalog";
 import type { CatalogRefresh } from "#catalog/loading";
 import type { OmittedObject } from "#plugins";
-import { type CacheHits, commandLine, unavailable } from "#runtime";
+import { commandLine, unavailable } from "#runtime";
 import { Coalescer } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import type { DocumentLimits } from "../documents/document-size.ts";
 import { EarlySchema } from "./early-schema.ts";
 import { buildServableSchema, isConnectionError, type KnownBuildFaults } from "./resilient-build.ts";
-import { RoleSchemas, type ServedSchema } from "./role-schemas.ts";
+import { RoleSchemas, type RoleSchemasOptions, type ServedSchema } from "./role-schemas.ts";
 
-export type SchemaKeeperOptions = {
+/** The schema may just have changed when `onInvalid` is called. */
+export type SchemaKeeperOptions = Pick<RoleSchemasOptions, "anonRole" | "limits" | "hits" | "onInvalid"> & {
   readonly preset: () => GraphileConfig.Preset;
   readonly catalog: () => Catalog;
   readonly catchUp: CatalogRefresh;
-  readonly anonRole: string;
-  readonly limits: DocumentLimits;
-  /** Counts cache hits of documents. */
-  readonly hits?: CacheHits;
-  /** Called when a document fails validation, since the schema may just have changed. */
-  readonly onInvalid?: () => void;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
 };
 
