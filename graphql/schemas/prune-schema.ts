@@ -244,18 +244,17 @@ function emptyQuery({ name, description }: GraphQLObjectType): GraphQLObjectType
   return new GraphQLObjectType({ name, description, fields: { isEmpty: IS_EMPTY_FIELD } });
 }
 
-type OutputField = GraphQLField<unknown, unknown>;
-type SchemaElement = GraphQLNamedType | OutputField | GraphQLArgument | GraphQLInputField | GraphQLEnumValue;
+type SchemaElement = GraphQLNamedType | SchemaField | GraphQLArgument | GraphQLInputField | GraphQLEnumValue;
 
 export type HiddenElements = ReadonlySet<SchemaElement>;
 
 /** Fields with personal data that the role may not read, except its own where there is a function for it. */
-export type WithheldFields = ReadonlyMap<OutputField, OwnValue | null>;
+export type WithheldFields = ReadonlyMap<SchemaField, OwnValue | null>;
 
 export type SchemaPruning = { readonly hidden: HiddenElements; readonly withheld: WithheldFields };
 
 export function* findWithheldFields(schema: GraphQLSchema, role: RolePrivileges): Stepwise<WithheldFields> {
-  const withheld = new Map<OutputField, OwnValue | null>();
+  const withheld = new Map<SchemaField, OwnValue | null>();
   for (const type of Object.values(schema.getTypeMap())) {
     for (const field of outputFieldsOf(type)) {
       const own = withheldValueOf(field, role);
@@ -289,7 +288,7 @@ function forbiddenElements(type: GraphQLNamedType, schema: GraphQLSchema, role: 
   const isForbidden = (element: Exclude<SchemaElement, GraphQLNamedType>) => !isVisibleTo(element, role);
   if (isInputObjectType(type)) return Object.values(type.getFields()).filter(isForbidden);
   if (isEnumType(type)) return type.getValues().filter(isForbidden);
-  const isForbiddenField = (field: OutputField) => {
+  const isForbiddenField = (field: SchemaField) => {
     const fields = implementationsOf(field, type, schema);
     return isLosableInterface(type) ? fields.slice(1).every(isForbidden) : fields.some(isForbidden);
   };
@@ -299,7 +298,7 @@ function forbiddenElements(type: GraphQLNamedType, schema: GraphQLSchema, role: 
 }
 
 /** The field, and for an interface also its implementations. */
-function implementationsOf(field: OutputField, type: GraphQLNamedType, schema: GraphQLSchema): OutputField[] {
+function implementationsOf(field: SchemaField, type: GraphQLNamedType, schema: GraphQLSchema): SchemaField[] {
   if (!isInterfaceType(type)) return [field];
   const { objects, interfaces } = schema.getImplementations(type);
   return [field, ...[...objects, ...interfaces].flatMap((other) => other.getFields()[field.name] ?? [])];
@@ -324,6 +323,6 @@ function unusableElements(type: GraphQLNamedType, hidden: HiddenElements): Schem
 }
 
 /** Empty for types other than objects and interfaces. */
-function outputFieldsOf(type: GraphQLNamedType): OutputField[] {
+function outputFieldsOf(type: GraphQLNamedType): SchemaField[] {
   return isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : [];
 }
