@@ -314,9 +314,9 @@ function sumUses(one: VariableUses, other: VariableUses): VariableUses {
   return sum;
 }
 
-type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
+export type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
 
-function fragmentsOf({ definitions }: DocumentNode): Fragments {
+export function fragmentsOf({ definitions }: DocumentNode): Fragments {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
   return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
 }

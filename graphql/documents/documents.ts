@@ -23,6 +23,8 @@ import type { Stepwise } from "#runtime/concurrency";
 import { OperationPlans } from "../compile/operation-plans.ts";
 import {
   type DocumentLimits,
+  type Fragments,
+  fragmentsOf,
   measureConditionVariables,
   measureDocument,
   tooComplexError,
@@ -292,12 +294,9 @@ function withCode(error: GraphQLError, code: string): GraphQLError {
  * Errors in `@skip` and `@include` at the root of subscriptions. A subscription has one root field, which is determined before
  * variables are known; execution would fail when a condition excludes it.
  */
-function findSubscriptionFaults({ definitions }: DocumentNode): GraphQLError[] {
-  const fragments = new Map<string, SelectionSetNode>();
-  for (const definition of definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition.selectionSet);
-  }
-  return definitions.flatMap((definition) => {
+function findSubscriptionFaults(document: DocumentNode): GraphQLError[] {
+  const fragments = fragmentsOf(document);
+  return document.definitions.flatMap((definition) => {
     if (definition.kind !== Kind.OPERATION_DEFINITION) return [];
     if (definition.operation !== OperationTypeNode.SUBSCRIPTION) return [];
     const selections = selectionsOf(definition.selectionSet, fragments, new Set());
@@ -322,7 +321,7 @@ function findSubscriptionFaults({ definitions }: DocumentNode): GraphQLError[] {
 /** The selections at the root that no condition excludes, with fragments expanded. */
 function selectionsOf(
   { selections }: SelectionSetNode,
-  fragments: ReadonlyMap<string, SelectionSetNode>,
+  fragments: Fragments,
   spread: Set<string>,
 ): SelectionNode[] {
   return selections
@@ -333,10 +332,10 @@ function selectionsOf(
         return [selection, ...selectionsOf(selection.selectionSet, fragments, spread)];
       }
       const { value: name } = selection.name;
-      const set = fragments.get(name);
-      if (!set || spread.has(name)) return [selection];
+      const fragment = fragments.get(name);
+      if (!fragment || spread.has(name)) return [selection];
       spread.add(name);
-      return [selection, ...selectionsOf(set, fragments, spread)];
+      return [selection, ...selectionsOf(fragment.selectionSet, fragments, spread)];
     });
 }
 

@@ -25,6 +25,7 @@ import type { RequestOutline, RequestRecorder } from "#http/observability";
 import { findNamedRelations } from "#postgres/database";
 import { isJsonObject, type JsonObject } from "#runtime/json";
 import type { BoundOperation } from "../compile/operation-plans.ts";
+import { fragmentsOf } from "../documents/document-size.ts";
 import type { PlannedOperation } from "./operation.ts";
 
 /** Counts an operation that has run. The statements of a compiled one belong to one combination of given variables. */
@@ -190,11 +191,7 @@ function listOf(values: readonly ValueNode[]): ValueNode {
 }
 
 function usedFragments(document: DocumentNode, operation: OperationDefinitionNode): FragmentDefinitionNode[] {
-  const all = new Map(
-    document.definitions
-      .filter((each) => each.kind === Kind.FRAGMENT_DEFINITION)
-      .map((each) => [each.name.value, each]),
-  );
+  const all = fragmentsOf(document);
   const used = new Map<string, FragmentDefinitionNode>();
   const collect = (node: OperationDefinitionNode | FragmentDefinitionNode) => {
     visit(node, {
