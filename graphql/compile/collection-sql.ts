@@ -144,9 +144,24 @@ function cursorSql(table: PgTable, order: RowOrder, row: SQL): SQL {
     const text = codec === TYPES.boolean ? sql`${fragment}::pg_catalog.text` : spellAsString(fragment, codec);
     return sql`coalesce(${text}, 'null')`;
   });
+  return encodedList(cursorDigestOf(order, table), values);
+}
+
+/** Base64 of the list of a text and of these JSON values, as a JSON string. */
+export function encodedList(text: string, values: readonly SQL[]): SQL {
   const pieces = values.flatMap((value) => [textLiteral(","), value]);
-  const json = concatenate([textLiteral(`["${cursorDigestOf(order, table)}"`), ...pieces, textLiteral("]")]);
+  const json = concatenate([textLiteral(`["${text}"`), ...pieces, textLiteral("]")]);
   return quoted(withoutLineBreaks(sql`pg_catalog.encode(pg_catalog.convert_to(${json}, 'UTF8'), 'base64')`));
+}
+
+/** The list that `encodedList` has encoded; null for other texts. */
+export function decodedList(base64: unknown): readonly unknown[] | null {
+  try {
+    const list: unknown = JSON.parse(Buffer.from(String(base64), "base64").toString("utf8"));
+    return Array.isArray(list) ? list : null;
+  } catch {
+    return null;
+  }
 }
 
 /** The rows after a cursor in the order, or before it. */
@@ -187,20 +202,14 @@ type CursorSide = "after" | "before";
 
 /** The values of the order's expressions. */
 function decodeCursor(cursor: unknown, side: CursorSide, digest: string, length: number): readonly unknown[] {
-  const [first, ...values] = parseCursor(String(cursor));
+  const list = decodedList(cursor);
+  if (!list) throw invalidCursor("Invalid cursor, please enter a cursor from a previous request, or null.");
+  const [first, ...values] = list;
   const isPlain = values.every((value) => value === null || typeof value === "string" || typeof value === "boolean");
   if (first === digest && values.length === length && isPlain) return values;
   throw invalidCursor(
     `Invalid '${side}' cursor - a cursor is only valid within a specific ordering, if you change the order then you'll need different cursors.`,
   );
-}
-
-function parseCursor(cursor: string): readonly unknown[] {
-  try {
-    const parsed = JSON.parse(Buffer.from(cursor, "base64").toString("utf8"));
-    if (Array.isArray(parsed)) return parsed;
-  } catch {}
-  throw invalidCursor("Invalid cursor, please enter a cursor from a previous request, or null.");
 }
 
 function invalidCursor(message: string): ApiError {

@@ -1,20 +1,19 @@
 import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { type Codec, haveValues, type NodeTable } from "#plugins";
-import { concatenate } from "./collection-sql.ts";
+import { decodedList, encodedList } from "./collection-sql.ts";
 import { type CoercedVariables, leafSql } from "./operation-values.ts";
-import { castToText, quoted, textLiteral, withoutLineBreaks } from "./spell-value.ts";
+import { castToText, textLiteral } from "./spell-value.ts";
 
 /** The global id of a row, as a JSON string: Base64 of a list of the type and the key. */
 export function nodeIdSql({ table, typeName, key }: NodeTable, row: SQL): SQL {
-  const values = key.flatMap((column) => {
+  const values = key.map((column) => {
     const { codec } = table.codec.attributes[column]!;
     const text = castToText(sql`${row}.${sql.identifier(column)}`, codec);
     const isNumber = codec.fromPg === TYPES.int.fromPg || codec.fromPg === TYPES.float.fromPg;
-    return [textLiteral(","), isNumber ? text : sql`pg_catalog.to_json(${text})::pg_catalog.text`];
+    return isNumber ? text : sql`pg_catalog.to_json(${text})::pg_catalog.text`;
   });
-  const json = concatenate([textLiteral(`["${typeName}"`), ...values, textLiteral("]")]);
-  return quoted(withoutLineBreaks(sql`pg_catalog.encode(pg_catalog.convert_to(${json}, 'UTF8'), 'base64')`));
+  return encodedList(typeName, values);
 }
 
 /** The conditions that a row has the type of the id, and its key. */
@@ -32,10 +31,6 @@ export function isNode(
 
 /** The type and the values of the key; null for a text that is no global id. */
 export function decodeNodeId(nodeId: unknown): { readonly typeName: string; readonly key: readonly unknown[] } | null {
-  try {
-    const parts = JSON.parse(Buffer.from(String(nodeId), "base64").toString("utf8"));
-    return Array.isArray(parts) ? { typeName: String(parts[0]), key: parts.slice(1) } : null;
-  } catch {
-    return null;
-  }
+  const parts = decodedList(nodeId);
+  return parts && { typeName: String(parts[0]), key: parts.slice(1) };
 }
