@@ -5,7 +5,7 @@ import type { SearchedPart } from "#planner/search-sql";
 import type { ColumnComparison } from "#planner/shown-tables";
 import { ApiError } from "#runtime";
 import { castToComparable } from "./codecs.ts";
-import { equals } from "./operators.ts";
+import { haveValues } from "./operators.ts";
 import {
   type BindValue,
   OPERATORS,
@@ -161,11 +161,8 @@ export function joinPairs(
   row: SQL,
   related: SQL,
 ): SQL[] {
-  return localAttributes.map((column, index) => {
-    const name = remoteAttributes[index]!;
-    const { codec } = (remoteResource as PgTable).codec.attributes[name]!;
-    return equals(codec, sql`${related}.${sql.identifier(name)}`, sql`${row}.${sql.identifier(column)}`);
-  });
+  const valueAt = (_: Codec, index: number) => sql`${row}.${sql.identifier(localAttributes[index]!)}`;
+  return haveValues(remoteResource as PgTable, remoteAttributes, related, valueAt);
 }
 
 function conditionOfSearch(fields: ConditionFields, search: InputObject, row: SQL, bind: BindValue): SQL {
