@@ -18,7 +18,7 @@ import type {
   OperationStages,
   PlannedOperation,
 } from "./operation.ts";
-import { compiledRunOptions, resultOf, runUnbound } from "./run.ts";
+import { compiledRunOptions, runUnbound } from "./run.ts";
 import { type CompiledRunOptions, type OperationResult, runCompiled, textOf } from "./run-compiled.ts";
 
 /** Opens the live query of a subscription. It is planned again for each run, by the schema of that moment. */
@@ -112,7 +112,7 @@ class LiveQueryRun {
     const { database } = this.#dependencies;
     const { context, memory } = this.#planned;
     this.statements = [];
-    const work = async (query: QueryInTransaction, queryTogether: QueryTogether) => {
+    const work = (query: QueryInTransaction, queryTogether: QueryTogether) => {
       const inside = databaseWithin(
         (statement, options) => {
           if (!options?.isSavepoint) this.#note(statement);
@@ -123,7 +123,7 @@ class LiveQueryRun {
           return queryTogether(statements);
         },
       );
-      return resultOf(await runUnbound({ ...this.#dependencies, database: inside }, this.#planned));
+      return runUnbound({ ...this.#dependencies, database: inside }, this.#planned);
     };
     const makeBudget = () => memory.statementBudget();
     return database.transaction(context, work, { isolation: "repeatable read", readOnly: true, makeBudget });

@@ -19,15 +19,14 @@ export function run(
   const { tracing = null } = dependencies;
   const runInside = (inside: RunDependencies) =>
     bound ? runBound(inside, planned, bound) : runUnbound(inside, planned);
-  const start = () => {
+  const start = async (): Promise<OperationOutcome> => {
     if (kind === "subscription") return runSubscription(dependencies, planned, runEvent);
-    return isOneTransaction ? runTransaction(dependencies, planned, runInside) : runInside(dependencies);
+    const running = isOneTransaction ? runTransaction(dependencies, planned, runInside) : runInside(dependencies);
+    return { kind: "result", result: await running };
   };
   const runEvent = async ({ k: event }: RowEvent) => {
     const ofEvent = { ...planned, event };
-    return resultOf(
-      await (bound ? runBound(dependencies, ofEvent, bound.forEvent(event)) : runUnbound(dependencies, ofEvent)),
-    );
+    return bound ? runBound(dependencies, ofEvent, bound.forEvent(event)) : runUnbound(dependencies, ofEvent);
   };
   return tracing ? tracing.traceWork(kind, traceAttributes(selected), start) : start();
 }
@@ -39,23 +38,19 @@ function traceAttributes({ operation, name }: OperationDefinitionNode): Record<s
 /** The database may be an open transaction. */
 type RunDependencies = Omit<OperationDependencies, "database"> & { readonly database: CallerDatabase };
 
-type RunOperation = (dependencies: RunDependencies) => Promise<OperationOutcome>;
+type RunOperation = (dependencies: RunDependencies) => Promise<OperationResult>;
 
 /** Runs an operation in one transaction. If a statement fails by an error that is assigned to fields, all of it runs again, field by field. */
 async function runTransaction(
   dependencies: OperationDependencies,
   planned: PlannedOperation,
   runInside: RunOperation,
-): Promise<OperationOutcome> {
+): Promise<OperationResult> {
   const { database, compilation } = dependencies;
   const { context, memory, requestInfo } = planned;
   const transaction = { database, context, makeBudget: () => memory.statementBudget() };
-  const runAll = async (run: RunOperation): Promise<OperationOutcome> => {
-    const result = await runOperationTransaction(transaction, async (inside) =>
-      resultOf(await run({ ...dependencies, database: inside })),
-    );
-    return { kind: "result", result };
-  };
+  const runAll = (run: RunOperation) =>
+    runOperationTransaction(transaction, (inside) => run({ ...dependencies, database: inside }));
   try {
     return await runAll(runInside);
   } catch (error) {
@@ -64,38 +59,32 @@ async function runTransaction(
   }
 }
 
-export function resultOf(outcome: OperationOutcome): OperationResult {
-  if (outcome.kind !== "result") throw new TypeError("Queries and mutations have one result");
-  return outcome.result;
-}
-
 async function runBound(
   dependencies: RunDependencies,
   planned: PlannedOperation,
   bound: BoundOperation,
-): Promise<OperationOutcome> {
+): Promise<OperationResult> {
   const { memory, requestInfo, isOneTransaction } = planned;
   try {
     const options = compiledRunOptions(dependencies, planned);
-    const result = await runCompiled(bound, options, async ({ document, countsSignUp }, reason) => {
+    return await runCompiled(bound, options, async ({ document, countsSignUp }, reason) => {
       if (isOneTransaction) throw reason;
       noteNotCompiled(dependencies.compilation, requestInfo.requestId, reason);
       memory.endExecution();
       // A step that runs again is the same sign-up.
       const countSignUp = countsSignUp ? null : planned.countSignUp;
-      return resultOf(await runUnbound(dependencies, { ...planned, countSignUp, args: { ...planned.args, document } }));
+      return runUnbound(dependencies, { ...planned, countSignUp, args: { ...planned.args, document } });
     });
-    return { kind: "result", result };
   } finally {
     memory.endExecution();
   }
 }
 
 /** Runs the fields of an operation by themselves. */
-export async function runUnbound(dependencies: RunDependencies, planned: PlannedOperation): Promise<OperationOutcome> {
+export async function runUnbound(dependencies: RunDependencies, planned: PlannedOperation): Promise<OperationResult> {
   try {
     const optionsFor = (database: CallerDatabase) => compiledRunOptions({ ...dependencies, database }, planned);
-    return { kind: "result", result: await runFields(planned, dependencies.database, optionsFor) };
+    return await runFields(planned, dependencies.database, optionsFor);
   } finally {
     planned.memory.endExecution();
   }
