@@ -319,11 +319,7 @@ function findSubscriptionFaults(document: DocumentNode): GraphQLError[] {
 }
 
 /** The selections at the root that no condition excludes, with fragments expanded. */
-function selectionsOf(
-  { selections }: SelectionSetNode,
-  fragments: Fragments,
-  spread: Set<string>,
-): SelectionNode[] {
+function selectionsOf({ selections }: SelectionSetNode, fragments: Fragments, spread: Set<string>): SelectionNode[] {
   return selections
     .filter((selection) => !conditionsOf(selection).some(excludesSelection))
     .flatMap((selection) => {

@@ -177,10 +177,7 @@ class FieldReader {
 }
 
 /** Runs the statements of a field. */
-async function readField(
-  { key, completion, bound }: BoundField,
-  options: CompiledRunOptions,
-): Promise<RootValue> {
+async function readField({ key, completion, bound }: BoundField, options: CompiledRunOptions): Promise<RootValue> {
   const data = JSON.parse(String(await readStatement(bound, options)));
   return { completion, value: data[key] };
 }
