@@ -13,7 +13,7 @@ import {
   columnsAndRelations,
   conditionFieldsOf,
   isSearchedTable,
-  type NamedField,
+  type NamedRowField,
   ROW_ARGUMENT,
   relationsOf,
   searchTypeOf,
@@ -152,8 +152,8 @@ const orderFieldsOf = memoizePerObject(
       .filter(
         ({ relation, isMany }) => !isMany && sortableColumnsOf(relation.remoteResource as PgTable, build).length > 0,
       )
-      .map(({ name, relation }): NamedField<OrderField> => [name, { kind: "related row", relation }]);
-    const rank: NamedField<OrderField> = ["searchRank", { kind: "search rank" }];
+      .map(({ name, relation }): NamedRowField<OrderField> => [name, { kind: "related row", relation }]);
+    const rank: NamedRowField<OrderField> = ["searchRank", { kind: "search rank" }];
     const named = [
       ...columnsAndRelations(build, table, sortableColumnsOf(table, build), toColumn, relations),
       ...(rankTypes.namesOf(build).has(table) ? [rank] : []),

@@ -246,18 +246,18 @@ export const conditionFieldsOf = memoizePerObject((table: PgTable, build: Graphi
   const toColumn = (column: string): ConditionField => {
     return { kind: "column", column, codec: table.codec.attributes[column]!.codec };
   };
-  const relations = relationsOf(table, build).map(({ name, relation, isMany }): NamedField<ConditionField> => {
+  const relations = relationsOf(table, build).map(({ name, relation, isMany }): NamedRowField<ConditionField> => {
     const fields = () => conditionFieldsOf(relation.remoteResource as PgTable, build);
     return [name, { kind: isMany ? "related rows" : "related row", relation, fields }];
   });
   return withUniqueNames([
-    ...(["and", "or", "not"] as const).map((kind): NamedField<ConditionField> => [kind, { kind }]),
+    ...(["and", "or", "not"] as const).map((kind): NamedRowField<ConditionField> => [kind, { kind }]),
     ...columnsAndRelations(build, table, filterableColumnsOf(build, table), toColumn, relations),
     ...(isSearchedTable(table, build) ? [["search", { kind: "search" } as const] as const] : []),
   ]);
 });
 
-export type NamedField<Field> = readonly [name: string, field: Field];
+export type NamedRowField<Field> = readonly [name: string, field: Field];
 
 /** Columns that the schema shows as relations come last, since a relation may have the name of its column. */
 export function columnsAndRelations<Field>(
@@ -265,10 +265,10 @@ export function columnsAndRelations<Field>(
   { codec }: PgTable,
   columns: readonly string[],
   toColumn: (column: string) => Field,
-  relations: readonly NamedField<Field>[],
-): NamedField<Field>[] {
+  relations: readonly NamedRowField<Field>[],
+): NamedRowField<Field>[] {
   const hidden = columnsShownAsRelations(codec, input.pgRegistry);
-  const named = (column: string): NamedField<Field> => [
+  const named = (column: string): NamedRowField<Field> => [
     inflection.attribute({ attributeName: column, codec }),
     toColumn(column),
   ];
