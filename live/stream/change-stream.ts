@@ -142,7 +142,7 @@ class ChangeStream implements ReplicationStream {
     if (!this.#pending.has(position)) return;
     const { head, history } = this.#reader!;
     if (since === undefined || (since.lsn === head && since.history === history!.id)) {
-      position.after = head;
+      position.moveTo(head);
       this.#join(position);
     } else this.#replays.add(position);
   }
@@ -300,7 +300,7 @@ class ChangeReplays {
     if (reader.position >= head && reader.history?.id === history?.id) {
       for (const position of followers.positions()) {
         followers.remove(position);
-        if (position.after < reader.position) position.after = reader.position;
+        if (position.after < reader.position) position.moveTo(reader.position);
         this.#options.handOver(position);
       }
     }

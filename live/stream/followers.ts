@@ -13,19 +13,27 @@ import type { HandlerResult } from "./pgoutput.ts";
 /** A follower and the position that it has reached. */
 export class FollowerPosition {
   readonly follower: ChangeFollower;
-  /** Transactions up to this position are not delivered. */
-  after: Lsn;
   /** The history that `after` is from, for a follower that resumes. */
   readonly history: string | null;
   /** True if the follower has received the begin of the open transaction. */
   hasBegun = false;
   /** The last transaction whose begin the follower has received. */
   lastBegun: Lsn = 0n;
+  #after: Lsn;
 
   constructor(follower: ChangeFollower, after: Lsn, history: string | null = null) {
     this.follower = follower;
-    this.after = after;
+    this.#after = after;
     this.history = history;
+  }
+
+  /** Transactions up to this position are not delivered. */
+  get after(): Lsn {
+    return this.#after;
+  }
+
+  moveTo(after: Lsn): void {
+    this.#after = after;
   }
 }
 
@@ -108,7 +116,7 @@ export class Followers {
     this.#abandonTransaction();
     for (const position of this.#positions) {
       // The position may be lower than before.
-      position.after = gap.until;
+      position.moveTo(gap.until);
       this.#notifyOfGap(position, gap);
     }
   }
@@ -133,7 +141,7 @@ export class Followers {
   /** Returns true if the follower misses nothing. */
   #rewindOne(position: FollowerPosition, to: Lsn): boolean {
     const isUnaffected = position.lastBegun < to;
-    if (position.after >= to) position.after = to - 1n;
+    if (position.after >= to) position.moveTo(to - 1n);
     position.lastBegun = 0n;
     if (!position.follower.rewind) return isUnaffected;
     try {
