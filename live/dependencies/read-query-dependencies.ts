@@ -333,7 +333,7 @@ type UnreadFunctions = ReadonlyMap<number, { readonly composesSql: boolean }>;
 
 type ParsedBodies = {
   readonly unread: UnreadFunctions;
-  /** The functions in SQL whose body is that of another routine, too. */
+  /** The functions all of whose expressions another routine has, too. */
   readonly copied: ReadonlySet<number>;
 };
 
@@ -362,7 +362,7 @@ async function parseBodies(
       const parsed = isOfRole ? UNREAD : await parseBody(client, unparsed, `live_body_${known.size}`);
       if (parsed.oid === null) unread.set(oid, parsed);
       else routines.push({ oid: parsed.oid, path });
-      if (unparsed.language === "sql") copied.add(oid);
+      copied.add(oid);
     }
   }
   await client.query("select pg_catalog.set_config('search_path', '', true)");

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { readQueryDependencies } from "../../../live/dependencies/read-query-dependencies.ts";
 import { useFixture } from "../../fixture.ts";
 import { slowPropertyRuns } from "../../property-runs.ts";
 import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
@@ -151,4 +152,29 @@ test("most of these reads are live, and many of those change", () => {
   const { live, changed, refused } = counts;
   expect(live / (live + refused), JSON.stringify(counts)).toBeGreaterThan(LEAST_LIVE_SHARE);
   expect(changed / live, JSON.stringify(counts)).toBeGreaterThan(LEAST_CHANGED_SHARE);
+});
+
+test("each claim that a generated function reads is known, unless all are", async () => {
+  const { owner } = fixture;
+  const pick = makeRandom(66);
+  const sharing: string[] = [];
+  for (let number = 0; number < slowPropertyRuns(400); number++) {
+    let claims = 0;
+    const functions = generateFunctions(`f${number}`, pick);
+    const definitions = functions.map(({ definition }) =>
+      definition.replaceAll("->> 'sub'", () => `->> 'claim${claims++}'`),
+    );
+    await owner.query(["set check_function_bodies = off", ...definitions].join(";\n"));
+    const text = `select public.${functions.at(-1)!.name}('ann', 1)`;
+    const statement = { text, role: "authenticated", searchPath: "public" };
+    const { claims: known } = await readQueryDependencies((work) => work(owner), statement, "supabase_realtime");
+    const missing = Array.from({ length: claims }, (_, index) => `claim${index}`).filter(
+      (claim) => known !== "all" && !known.has(claim),
+    );
+    expect({ definitions, missing }).toEqual({ definitions, missing: [] });
+    if (known !== "all" && claims > 0 && definitions.some((each) => each.includes("language plpgsql")))
+      sharing.push(text);
+    await owner.query(DROP_GENERATED);
+  }
+  expect(sharing.length).toBeGreaterThan(0);
 });

@@ -17,17 +17,33 @@ test.each([
   ["current_setting('request.jwt.claims', true)::json ->> 'email'", false, new Set(["email"])],
   ["current_setting('request.jwt.claim.sub', true)", false, new Set(["sub"])],
 ])(
-  "%s in a text that Postgres has not parsed reads something of the single request: %s, and these claims",
+  "%s in a text that Postgres has not parsed, in both languages, reads something of the single request: %s, and these claims",
   async (call, readsRequest, claims) => {
-    await client.query(
-      `create or replace function public.tenant() returns text language sql stable as $$ select ${call} $$`,
-    );
-    const statement = { text: "select public.tenant() from public.films", role: "authenticated", searchPath: "public" };
-    const read = await readQueryDependencies((work) => work(client), statement, "missing");
-    expect(read.readsRequest).toBe(readsRequest);
-    expect(read.claims).toEqual(claims);
+    for (const [language, body] of [
+      ["sql", `select ${call}`],
+      ["plpgsql", `begin return ${call}; end`],
+      ["plpgsql", `declare tenant text := ${call}; begin return tenant; end`],
+      ["plpgsql", `begin if 'staff' = ${call} then return 'staff'; end if; return null; end`],
+    ] as const) {
+      const read = await readTenant(language, body);
+      expect({ body, readsRequest: read.readsRequest, claims: read.claims }).toEqual({ body, readsRequest, claims });
+    }
   },
 );
+
+test("a function in PL/pgSQL that keeps all claims in a variable reads all", async () => {
+  const claims = "current_setting('request.jwt.claims', true)::jsonb";
+  const read = await readTenant("plpgsql", `declare claims jsonb := ${claims}; begin return claims ->> 'sub'; end`);
+  expect(read.claims).toBe("all");
+});
+
+async function readTenant(language: "sql" | "plpgsql", body: string) {
+  await client.query(
+    `create or replace function public.tenant() returns text language ${language} stable as $$ ${body} $$`,
+  );
+  const statement = { text: "select public.tenant() from public.films", role: "authenticated", searchPath: "public" };
+  return readQueryDependencies((work) => work(client), statement, "missing");
+}
 
 test.each([
   ["set search_path = shelf", "", true],
