@@ -113,9 +113,9 @@ function toKeys(body: string | object, columns: number): unknown[][] {
   return rows.map((row) => Array.from({ length: columns }, (_, index) => row[`${KEY_ALIAS}${index}`]));
 }
 
-type PolicyResult = {
+export type PolicyResult = {
   readonly policy: Policy;
-  /** Null if the condition is null, which hides the row too. */
+  /** Null if the condition is null, which refuses the row too. */
   readonly passes: boolean | null;
 };
 
@@ -134,27 +134,43 @@ type HiddenRow = {
   readonly content: string | null;
 };
 
-async function readRow(key: readonly unknown[], table: CatalogTable, owner: pg.ClientBase): Promise<string | null> {
+function readRow(key: readonly unknown[], table: CatalogTable, owner: pg.ClientBase): Promise<string | null> {
   const found = table.primaryKey.map((column, index) => `${quotedName(column)} = $${index + 1}`).join(" and ");
+  const text = `select * from ${quotedName(table.schema, table.name)} where ${found}`;
+  return readRowAsJson({ text, values: key }, owner);
+}
+
+export type RowQuery = { readonly text: string; readonly values: readonly unknown[] };
+
+/** Returns the row of a query as JSON; null if there is none. */
+export async function readRowAsJson({ text, values }: RowQuery, owner: pg.ClientBase): Promise<string | null> {
   const { rows } = await owner.query<[string]>({
-    text: `select pg_catalog.to_jsonb(row_of_table.*)::pg_catalog.text from ${quotedName(table.schema, table.name)} as row_of_table where ${found}`,
-    values: [...key],
+    text: `select pg_catalog.to_jsonb(found_row.*)::pg_catalog.text from (${text}) as found_row`,
+    values: [...values],
     rowMode: "array",
   });
   return rows[0]?.[0] ?? null;
 }
 
+type EvaluatedPolicies = {
+  readonly table: CatalogTable;
+  readonly policies: readonly Policy[];
+  readonly login: pg.ClientBase;
+  /** The condition of the policy on such a row. */
+  readonly conditionOf?: (policy: Policy) => string;
+};
+
 /**
- * Evaluates each policy on a row that the caller does not see. It is done as the caller, because the tables that a policy reads have
+ * Evaluates each policy on a row, which the caller may not see. It is done as the caller, because the tables that a policy reads have
  * policies, too.
  */
-async function evaluatePolicies(
+export async function evaluatePolicies(
   content: string | null,
-  { table, policies, login }: { table: CatalogTable; policies: readonly Policy[]; login: pg.ClientBase },
-): Promise<PolicyResult[]> {
+  { table, policies, login, conditionOf = policyCondition }: EvaluatedPolicies,
+): Promise<readonly PolicyResult[]> {
   if (policies.length === 0) return [];
   // The conditions have the form of pg_get_expr, with unqualified columns, or with those of the table's name in subqueries.
-  const conditions = policies.map((policy) => `(${policyCondition(policy)})`).join(", ");
+  const conditions = policies.map((policy) => `(${conditionOf(policy)})`).join(", ");
   const type = quotedName(table.schema, table.name);
   const { rows } = await login.query<(boolean | null)[]>({
     text: `select ${conditions} from pg_catalog.jsonb_populate_record(null::${type}, $1::pg_catalog.jsonb) as ${quotedName(table.name)}`,

@@ -10,7 +10,14 @@ import {
 import type { WriteCommand } from "#operations/admin-types";
 import { quotedName } from "#postgres/client";
 import type { StatementContext } from "#postgres/statement";
-import { type RequestedRows, readKeys } from "./explain-read.ts";
+import {
+  evaluatePolicies,
+  type PolicyResult,
+  type RequestedRows,
+  type RowQuery,
+  readKeys,
+  readRowAsJson,
+} from "./explain-read.ts";
 import { findMissingTableGrants, inRolledBackTransaction } from "./inspect/explain.ts";
 
 export const WRITE_COMMANDS: readonly WriteCommand[] = ["insert", "update", "delete"];
@@ -26,8 +33,7 @@ type WriteCheck = {
   readonly command: "select" | WriteCommand;
   readonly on: "existing" | "new";
   readonly passes: boolean;
-  /** Null if the condition is null, which refuses the row too. */
-  readonly results: readonly { readonly policy: Policy; readonly passes: boolean | null }[];
+  readonly results: readonly PolicyResult[];
 };
 
 export type WriteExplanation = {
@@ -44,45 +50,59 @@ export type WriteExplanation = {
 type ExplainWriteConnections = {
   readonly catalog: Catalog;
   readonly context: StatementContext;
+  /** The login of requests. */
+  readonly login: pg.ClientBase;
   readonly owner: pg.ClientBase;
 };
 
 const MAX_ROWS = 10;
 
 /**
- * Explains which privileges and policies let the role write rows, or refuse it. Nothing is written: conditions are evaluated on
- * the rows as they are, and as they would be before triggers.
+ * Explains which privileges and policies let the role write rows, or refuse it. Nothing is written: conditions are evaluated as the
+ * caller, on the rows as they are, and as they would be before triggers.
  */
 export async function explainWrite(
   rows: RequestedRows,
   write: RequestedWrite,
-  { catalog, context, owner }: ExplainWriteConnections,
+  { catalog, context, login, owner }: ExplainWriteConnections,
 ): Promise<WriteExplanation> {
   const { table } = rows;
   const { role } = context;
   const policies = applicablePolicies(catalog, table, role, write.command);
   const selecting = write.command === "insert" ? [] : (applicablePolicies(catalog, table, role, "select") ?? []);
-  const explanation = {
+  const stages = policies === null ? [] : stagesOf(write, { policies, selecting });
+  const { tried, isPartial } = await inRolledBackTransaction(owner, context, { asRole: false }, async () => {
+    const keys = await findKeys(rows, write, owner);
+    const found: TriedRow[] = [];
+    for (const key of keys.slice(0, MAX_ROWS)) {
+      const contents: TriedRow["contents"][number][] = [];
+      for (const { on } of stages) contents.push(await readRowAsJson(rowStatement(table, { key, write, on }), owner));
+      found.push({ key, contents });
+    }
+    return { tried: found, isPartial: keys.length > MAX_ROWS };
+  });
+  const explained = await inRolledBackTransaction(login, context, { asRole: true }, async () => {
+    const checked: WriteExplanation["rows"][number][] = [];
+    for (const { key, contents } of tried) {
+      const checks: WriteCheck[] = [];
+      for (const [index, stage] of stages.entries())
+        checks.push(await runCheck(stage, { table, login, content: contents[index]! }));
+      checked.push({ key, checks });
+    }
+    return checked;
+  });
+  return {
     table,
     missingGrants: missingGrantsOf(table, write, role, catalog),
     bypassesPolicies: policies === null,
     policies: [...new Set([...(policies ?? []), ...selecting])],
+    rows: explained,
+    isPartial,
   };
-  return inRolledBackTransaction(owner, context, { asRole: false }, async () => {
-    const sources = await findRows(rows, write, owner);
-    const stages = policies === null ? [] : stagesOf(write, { policies, selecting });
-    const explained: WriteExplanation["rows"][number][] = [];
-    for (const key of sources.slice(0, MAX_ROWS)) {
-      const checks: WriteCheck[] = [];
-      for (const stage of stages) checks.push(await runCheck(stage, { table, key, write, owner }));
-      explained.push({ key, checks });
-    }
-    return { ...explanation, rows: explained, isPartial: sources.length > MAX_ROWS };
-  });
 }
 
 /** Returns the keys of the addressed rows; one empty key for the row that an insert would add. */
-async function findRows(
+async function findKeys(
   rows: RequestedRows,
   { command }: RequestedWrite,
   owner: pg.ClientBase,
@@ -130,15 +150,18 @@ function stagesOf(
   return [...before, { ...writing, on: "new" }, { ...reading, on: "new" }];
 }
 
-type CheckedRow = {
-  readonly table: CatalogTable;
-  readonly key: readonly unknown[];
-  readonly write: RequestedWrite;
-  readonly owner: pg.ClientBase;
-};
+/** A row that is tried, with its content as JSON at each stage. */
+type TriedRow = { readonly key: readonly unknown[]; readonly contents: readonly (string | null)[] };
 
-async function runCheck({ command, on, policies }: CheckStage, row: CheckedRow): Promise<WriteCheck> {
-  const results = policies.length === 0 ? [] : await evaluate(policies, { ...row, command, on });
+type CheckedRow = { readonly table: CatalogTable; readonly login: pg.ClientBase; readonly content: string | null };
+
+async function runCheck(
+  { command, on, policies }: CheckStage,
+  { table, login, content }: CheckedRow,
+): Promise<WriteCheck> {
+  const isChecked = on === "new" && command !== "select";
+  const conditionOf = (policy: Policy) => (isChecked ? policy.check : null) ?? policyCondition(policy);
+  const results = await evaluatePolicies(content, { table, policies, login, conditionOf });
   const { permissive = [], restrictive = [] } = Object.groupBy(results, ({ policy }) =>
     policy.permissive ? "permissive" : "restrictive",
   );
@@ -146,25 +169,16 @@ async function runCheck({ command, on, policies }: CheckStage, row: CheckedRow):
   return { command, on, passes, results };
 }
 
-async function evaluate(
-  policies: readonly Policy[],
-  { table, key, write, owner, command, on }: CheckedRow & Pick<CheckStage, "command" | "on">,
-): Promise<WriteCheck["results"]> {
-  const isChecked = on === "new" && command !== "select";
-  // The conditions have the form of pg_get_expr, whose subqueries qualify columns by the name of the table.
-  const conditions = policies.map((policy) => {
-    return `(${(isChecked ? policy.check : null) ?? policyCondition(policy)})`;
-  });
-  const { rows } = await owner.query<(boolean | null)[]>({
-    text: `select ${conditions.join(", ")} from (${rowSql(table, { write, on })}) as ${quotedName(table.name)}`,
-    values: [...key, ...(on === "new" ? [JSON.stringify(write.values ?? {})] : [])],
-    rowMode: "array",
-  });
-  return policies.map((policy, index) => ({ policy, passes: rows[0]?.[index] ?? null }));
+type RequestedRow = Pick<TriedRow, "key"> & { readonly write: RequestedWrite } & Pick<CheckStage, "on">;
+
+/** Selects the row with the key; a new row has the written values. */
+function rowStatement(table: CatalogTable, { key, write, on }: RequestedRow): RowQuery {
+  const written = on === "new" ? [JSON.stringify(write.values ?? {})] : [];
+  return { text: rowSql(table, write, on), values: [...key, ...written] };
 }
 
-/** Selects the row with the key $1, $2, …; a new row has the written values, which are the last parameter. */
-function rowSql(table: CatalogTable, { write, on }: Pick<CheckedRow, "write"> & Pick<CheckStage, "on">): string {
+/** The written values are the last parameter, after the values of the key. */
+function rowSql(table: CatalogTable, write: RequestedWrite, on: CheckStage["on"]): string {
   const name = quotedName(table.schema, table.name);
   if (write.command === "insert") return insertedRowSql(table, write);
   const found = table.primaryKey.map((column, index) => `t.${quotedName(column)} = $${index + 1}`).join(" and ");

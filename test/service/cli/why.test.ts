@@ -33,7 +33,9 @@ const SCHEMA = `
   insert into public.notes_of values (1, 1), (2, 2);
   alter table public.notes_of enable row level security;
   create policy of_visible_notes on public.notes_of for select using (exists (select from public.notes where notes.id = note_id));
-  grant select on public.notes_of to authenticated;
+  create policy to_visible_notes on public.notes_of for insert with check (exists (select from public.notes where notes.id = note_id));
+  create policy from_visible_notes on public.notes_of for delete using (exists (select from public.notes where notes.id = note_id));
+  grant select, insert, delete on public.notes_of to authenticated;
   create policy add_own on public.budgets for insert with check (org = (auth.jwt() ->> 'org')::numeric);
   grant insert on public.budgets to authenticated;
   create table public.drafts (id int primary key, owner text not null default (auth.jwt() ->> 'sub'), state text not null);
@@ -202,6 +204,19 @@ describe("npm run why", () => {
       const allowed = await insert({ id: 3, state: "open" });
       expect(allowed).toMatch(/^Privileges and policies let authenticated insert this\.\nIf it was refused, a trigger/);
       expect(allowed).not.toContain("refused the new row");
+    });
+
+    test("evaluates a policy as the caller, also where it reads a table with policies of its own", async () => {
+      const insert = async (body: string) => (await why(...as7, "--insert", "--body", body, "notes_of")).stdout;
+      expect(await insert('{"id": 3, "note_id": 2}')).toContain(
+        "refused the new row\n  insert, of the row as written: to_visible_notes no\n",
+      );
+      expect(await insert('{"id": 3, "note_id": 1}')).toMatch(
+        /^Privileges and policies let authenticated insert this\./,
+      );
+      const { stdout } = await why(...as7, "--delete", "notes_of");
+      expect(stdout).toMatch(/^Policies do not let authenticated delete 1 of 2 rows\.\n/);
+      expect(stdout).toContain("refused id=2\n  select, of the row as it is: of_visible_notes no\n");
     });
 
     test("keeps all digits of numbers", async () => {
