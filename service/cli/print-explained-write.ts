@@ -15,7 +15,7 @@ export function printExplainedWrite(
     ...verdictsOf(explanation, refused.length, `${role} ${command}`),
     ...(missingGrants.length > 0 ? [`${role} lacks a privilege to ${command} here.`] : []),
     ...missingGrants.map((grant) => `Missing: ${grant}`),
-    ...rowSecurityOf(explanation, role),
+    ...rowSecurityOf(explanation, command, role),
     ...policies.map(printPolicy),
     ...refused.map((row) => printRefusedRow(row, table.primaryKey)),
   ].join("\n");
@@ -46,10 +46,14 @@ function verdictsOf(
   ];
 }
 
-function rowSecurityOf({ table, bypassesPolicies, policies }: WriteExplanation, role: string): readonly string[] {
+function rowSecurityOf(
+  { table, bypassesPolicies, policies }: WriteExplanation,
+  command: RequestedWrite["command"],
+  role: string,
+): readonly string[] {
   if (table.rowSecurity === "off") return ["Row-level security is disabled: privileges alone decide."];
   if (bypassesPolicies) return [`${role} bypasses row-level security.`];
-  return policies.length === 0 ? [`No policy of ${table.name} applies to ${role}.`] : [];
+  return policies.length === 0 ? [`No policy of ${table.name} lets ${role} ${command} rows.`] : [];
 }
 
 function printPolicy(policy: Policy): string {

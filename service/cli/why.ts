@@ -61,7 +61,7 @@ function printShards(plan: string, { distribution }: CatalogTable): void {
 function printPolicies(table: CatalogTable, policies: readonly Policy[], role: string): void {
   if (table.rowSecurity === "off")
     console.log(`Row-level security is disabled: every row of ${table.name} is accessible.`);
-  else if (policies.length === 0) console.log(`No policy of ${table.name} applies to ${role}.`);
+  else if (policies.length === 0) console.log(`No policy of ${table.name} lets ${role} select rows.`);
   for (const policy of policies) {
     const { name, permissive } = policy;
     console.log(`\npolicy ${name}${permissive ? "" : " (restrictive: must pass)"}\n  ${policyCondition(policy)}`);
@@ -97,8 +97,8 @@ await runCommand({
   usage: `${commandLine("why", "[--user EMAIL | --role R] [--sub ID | --claims JSON] [--insert | --update | --delete] [--body JSON] REQUEST")}
   Explains which rows of a request a caller sees, which policies hide the others, the execution plan, and whether
   it can be live; or which privileges and policies refuse a write. Changes nothing.
-  REQUEST is a path below /rest/v1 (which may be omitted), /api, /users, or /realtime/v1 for a subscription to changes;
-  or a GraphQL query, of which the statement is explained.
+  REQUEST is an address or a path below /rest/v1 (which may be omitted), /api, /users, or /realtime/v1 for a subscription
+  to changes; or a GraphQL query, of which the statement is explained.
   --user   a user, by e-mail address or user name, with the role and the claims of the account
   --insert, --update, --delete   explains this write, of a row or of the rows of the request
   --body   a JSON object of the written columns
@@ -121,8 +121,8 @@ Examples:
     delete: { type: "boolean" },
     body: { type: "string" },
   },
-  async run(baseConfig, [address, ...others], options) {
-    if (address === undefined || others.length > 0) throw new UsageError("Specify one request, in quotes.");
+  async run(baseConfig, requests, options) {
+    const address = parseRequest(requests, options);
     const { user } = options;
     if (user !== undefined && [options.role, options.sub, options.claims].some((option) => option !== undefined))
       throw new UsageError("--user has a role and claims: it cannot be combined with --role, --sub or --claims.");
@@ -171,6 +171,16 @@ Examples:
   },
 });
 
+function parseRequest(requests: readonly string[], options: Readonly<Record<string, unknown>>): string {
+  const [address, ...others] = requests;
+  if (address !== undefined && others.length === 0) return address;
+  const command = WRITE_COMMANDS.find((each) => options[each] === true);
+  const body = requests.find((each) => each.startsWith("{"));
+  if (command && command !== "delete" && body && options.body === undefined)
+    throw new UsageError(`Write the columns after --body: --${command} --body '${body}'`);
+  throw new UsageError("Specify one request, in quotes.");
+}
+
 /** The write of `--insert`, `--update` or `--delete` with the columns of `--body`; null for a read. */
 function parseWriteOptions({ body, ...options }: Readonly<Record<string, unknown>>): RequestedWrite | null {
   const [command, ...others] = WRITE_COMMANDS.filter((each) => options[each] === true);
@@ -192,8 +202,9 @@ function parseBody(text: string): RequestedWrite["values"] {
   throw new UsageError(`--body must be a JSON object with the written columns, such as '{"done": true}'.`);
 }
 
-/** An address that `parseReadAddress` reads, or `/realtime/v1?table=things&filter=id=eq.7`. */
-export function parseAddress(address: string): ExplainableRequest {
+/** An address that `parseReadAddress` reads, or `/realtime/v1?table=things&filter=id=eq.7`; also after the origin of a service. */
+function parseAddress(addressOrUrl: string): ExplainableRequest {
+  const address = addressOrUrl.replace(/^https?:\/\/[^/]+(?=\/)/i, "");
   const { pathname, searchParams } = new URL(address, "http://localhost");
   if (pathname !== REALTIME_PREFIX && !pathname.startsWith(`${REALTIME_PREFIX}/`)) return parseReadAddress(address);
   const [schema, request] = toTableRequest(searchParams);

@@ -44,6 +44,10 @@ const SCHEMA = `
   create policy own on public.drafts to authenticated using (owner = (auth.jwt() ->> 'sub'))
     with check (owner = (auth.jwt() ->> 'sub') and state <> 'closed');
   grant select, insert, update (state), delete on public.drafts to authenticated;
+  create table public.unread (id int primary key);
+  alter table public.unread enable row level security;
+  create policy add on public.unread for insert with check (true);
+  grant select on public.unread to authenticated;
   create table public.lines (text text);
   grant select, insert, delete on public.lines to anon;
 `;
@@ -61,6 +65,7 @@ describe("npm run why", () => {
     expect(stdout).toContain("hidden id=4\n  not_gone no, own yes, shown yes\n");
     expect(stdout).not.toMatch(/hidden id=[13]|write_own/);
     expect(stdout).toMatch(/Execution Time: [\d.]+ ms/);
+    expect((await why(...as7, "unread")).stdout).toContain("No policy of unread lets authenticated select rows.");
   });
 
   test("evaluates a policy as the caller, also where it reads a table with policies of its own", async () => {
@@ -120,6 +125,14 @@ describe("npm run why", () => {
     expect((await why("/api/v1/notes?wrong=1")).stderr).toContain("anon gets 400 VALIDATION_ERROR");
     expect((await why("/api/v1/nothing")).stderr).toContain("anon gets 404 RESOURCE_NOT_FOUND");
     expect((await why("/api/v1/notes?fields=id,owner")).stderr).toContain("anon gets");
+  });
+
+  test("takes the whole address of a request", async () => {
+    const { stdout } = await why(...as7, "http://127.0.0.1:3000/rest/v1/notes?select=id&shown=is.true");
+    expect(stdout).toContain("authenticated sees 1 of 2 rows.");
+    expect((await why(...as7, "https://api.example.org/api/v1/notes?shown=true")).stdout).toContain(
+      "sees 1 of 2 rows.",
+    );
   });
 
   test("explains which changes a subscription is sent, and that a table is not published", async () => {
@@ -270,7 +283,7 @@ describe("npm run why", () => {
       expect((await why("--role", "service_role", "--insert", "budgets")).stdout).toContain(
         "service_role bypasses row-level security.",
       );
-      expect((await why("--insert", "loops")).stdout).toContain("No policy of loops applies to anon.");
+      expect((await why("--insert", "loops")).stdout).toContain("No policy of loops lets anon insert rows.");
     });
 
     test.each<[words: string[], error: string]>([
@@ -281,6 +294,7 @@ describe("npm run why", () => {
       [["--insert", "--body", "{", "notes"], "--body must be a JSON object"],
       [["--insert", "{ notes { totalCount } }"], "A write is explained for a path below"],
       [["--delete", "/realtime/v1?table=notes"], "A write is explained for a path below"],
+      [["--insert", '{"id": 5}', "notes"], "Write the columns after --body: --insert --body '{\"id\": 5}'"],
     ])("%j is a usage error", async (words, error) => {
       const { code, stdout, stderr } = await why(...words);
       expect([code, stdout]).toEqual([2, ""]);
