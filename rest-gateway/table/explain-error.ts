@@ -22,6 +22,11 @@ type ErrorAudience = {
 };
 
 const INSUFFICIENT_PRIVILEGE = "42501";
+const INVALID_TEXT = "22P02";
+const UUID_FOR_NUMBER = /^invalid input syntax for type bigint: "[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}"$/i;
+/** An account has a number and a uuid, and supabase-js shows the uuid as `user.id`. */
+const USER_NUMBER_HINT =
+  'If this is the id of a user, send the number that auth.uid() returns: the claim "sub", which supabase.auth.getClaims() has.';
 
 /** The routine of Postgres's own errors about missing columns; errors raised by functions are left unchanged. */
 const MISSING_COLUMN_ROUTINE = "errorMissingColumn";
@@ -57,13 +62,19 @@ function toPostgresError(thrown: unknown, error: HttpError, audience: ErrorAudie
   const hint =
     thrown.routine === MISSING_COLUMN_ROUTINE
       ? audience.columnHint(suggested)
-      : (suggested ?? (code === INSUFFICIENT_PRIVILEGE ? (audience.grantHint?.(message) ?? null) : null));
+      : (suggested ?? ownHint({ code, message }, audience));
   const status = error.status === 401 ? 401 : statusOf(code, message);
   const reason = code === `PT${status}` ? message : null;
   const { retryAfterSeconds } = error;
   const path = nestedPathOf(thrown);
   const details = path === null ? detail : { path, detail };
   return new HttpError(status, code, message, { details, hint, reason, retryAfterSeconds, cause: thrown });
+}
+
+/** Returns our hint for an error for which Postgres has none. */
+function ownHint({ code, message }: Pick<HttpError, "code" | "message">, { grantHint }: ErrorAudience): string | null {
+  if (code === INSUFFICIENT_PRIVILEGE) return grantHint?.(message) ?? null;
+  return code === INVALID_TEXT && UUID_FOR_NUMBER.test(message) ? USER_NUMBER_HINT : null;
 }
 
 type RaisedMessage = {

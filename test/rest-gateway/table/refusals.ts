@@ -551,7 +551,13 @@ export const REFUSALS: readonly Refusal[] = [
     code: "22P02",
     status: 400,
     path: "/works?id=eq.one",
-    says: { message: 'invalid input syntax for type integer: "one"' },
+    says: { message: 'invalid input syntax for type integer: "one"', hint: null },
+  },
+  {
+    code: "22P02",
+    status: 400,
+    path: "/types?big=eq.d7b2ecf6-d2a2-4721-9a24-09a92c9acc5b",
+    says: { message: like(/type bigint: "d7b2ecf6/), hint: like(/the claim "sub"/) },
   },
   {
     code: "22P02",
