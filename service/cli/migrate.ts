@@ -94,7 +94,7 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     console.log(printed);
     console.log(
       isConfirmed
-        ? `It is undone. A start and ${commandLine("migrate")} apply it again: ${commandLine("migrate", "uncommit")} turns it back into files in current/.`
+        ? `It is undone. The next start or ${commandLine("migrate")} applies it again, unless ${commandLine("migrate", "uncommit")} turns it back into files in current/.`
         : unchanged,
     );
   },
@@ -178,12 +178,16 @@ async function printStatus({ directUrl, migrate }: PostgresUrls, config: Config)
         console.log(advice);
       break;
     case "behind":
-      console.log(`${state.missing.length} migrations are pending:\n  ${state.missing.join("\n  ")}`);
+      console.log(`${pendingCount(state.missing.length)}:\n  ${state.missing.join("\n  ")}`);
       break;
     case "ahead":
       console.log(`The database has migrations that are not in this release:\n  ${state.unknown.join("\n  ")}`);
       break;
   }
+}
+
+function pendingCount(count: number): string {
+  return count === 1 ? "1 migration is pending" : `${count} migrations are pending`;
 }
 
 /** Advice about what migrations left out because the owner lacked privileges. */

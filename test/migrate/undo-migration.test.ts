@@ -239,7 +239,7 @@ describe("the last migration of one project", () => {
     const undone = await migrate("undo", "--yes", "--force");
     expect(undone).toMatchObject({ code: 0, stdout: expect.stringContaining("It is undone.") });
     expect(await columns(own)).not.toContain("stars");
-    expect((await migrate("status")).stdout).toContain("1 migrations are pending:\n  project/000002-stars.sql");
+    expect((await migrate("status")).stdout).toContain("1 migration is pending:\n  project/000002-stars.sql");
     expect(await migrate("undo", "--yes")).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("is not applied"),

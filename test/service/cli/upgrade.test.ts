@@ -14,7 +14,7 @@ test("npm run upgrade brings a database that lacks migrations to this version, o
   const database = { url: own.settings.url, ownerUrl: own.settings.url };
   const settings = { MIGRATIONS_DIR: own.history("project").folder, BASE_SCHEMA: "content" };
   const status = await runCommand("migrate", ["status"], database, settings);
-  expect(status.stdout).toBe("1 migrations are pending:\n  project/000002-more-tags.sql\n");
+  expect(status.stdout).toBe("1 migration is pending:\n  project/000002-more-tags.sql\n");
   const { stdout, stderr, code } = await runCommand("upgrade", [], database, settings);
   expect(stderr).toBe("");
   expect(stdout).toMatch(/^All \d+ migrations are applied\.\n$/);
