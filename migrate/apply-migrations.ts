@@ -23,7 +23,7 @@ import {
   type MigrateSettings,
   type MigrationHistory,
 } from "./committed-migrations.ts";
-import { type CurrentFile, readCurrentFiles } from "./current-files.ts";
+import { type CurrentFile, readCurrentFiles, repeatableHintOf } from "./current-files.ts";
 import { setDefaultPrivileges } from "./default-privileges.ts";
 import { type KeptTable, keepRows, type ReportLine, restoreKeptRows } from "./kept-rows.ts";
 import {
@@ -513,7 +513,8 @@ async function applyFile(client: pg.ClientBase, file: CurrentFile, report: Repor
     if (file.transaction) await client.query("commit");
   } catch (error) {
     if (file.transaction) await client.query("rollback");
-    throw new MigrationError(error as Error, { ...file, sql }, await findErrorOffset(client, sql, error as Error));
+    const offset = await findErrorOffset(client, sql, error as Error);
+    throw new MigrationError(error as Error, { ...file, sql }, offset, repeatableHintOf(error));
   }
 }
 

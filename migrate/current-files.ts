@@ -1,5 +1,6 @@
 import { lstat, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
+import type pg from "pg";
 import { displayPath, listFiles, type MigrationHistory } from "./committed-migrations.ts";
 import type { MigrationSource, SourceLine } from "./migration-error.ts";
 import { runsWithoutTransaction, splitStatements } from "./split-statements.ts";
@@ -17,6 +18,15 @@ export type CurrentFile = MigrationSource & {
   /** False if the file starts with `--! no-transaction`. */
   readonly transaction: boolean;
 };
+
+/** The errors of Postgres if a schema, a relation, a column, a function, or a policy or another object exists. */
+const EXISTS: ReadonlySet<unknown> = new Set(["42P06", "42P07", "42701", "42723", "42710"]);
+
+/** Returns a hint for an error of a file that creates what its last run has created; null for other errors. */
+export function repeatableHintOf(error: unknown): string | null {
+  if (!EXISTS.has((error as Partial<pg.DatabaseError>).code)) return null;
+  return 'Hint: A file in current/ runs again at each save, so it must be repeatable: write "drop … if exists" before "create", or "create or replace".';
+}
 
 type CurrentLine = SourceLine & { readonly text: string };
 

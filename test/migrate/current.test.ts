@@ -285,6 +285,7 @@ describe("an error in a migration", () => {
     );
     const message = await messageOf({ name: "current" }, own);
     expect(message).toContain('0010-twice.sql:4:1: relation "twice" already exists (42P07)');
+    expect(message).toMatch(/\nHint: A file in current\/ runs again at each save, so it must be repeatable: .+$/);
   });
 
   test("within a file that is included names that file", async () => {
