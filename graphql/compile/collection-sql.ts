@@ -144,18 +144,18 @@ function cursorSql(table: PgTable, order: RowOrder, row: SQL): SQL {
     const text = codec === TYPES.boolean ? sql`${fragment}::pg_catalog.text` : spellAsString(fragment, codec);
     return sql`coalesce(${text}, 'null')`;
   });
-  return encodedList(cursorDigestOf(order, table), values);
+  return encodeList(cursorDigestOf(order, table), values);
 }
 
 /** Base64 of the list of a text and of these JSON values, as a JSON string. */
-export function encodedList(text: string, values: readonly SQL[]): SQL {
+export function encodeList(text: string, values: readonly SQL[]): SQL {
   const pieces = values.flatMap((value) => [textLiteral(","), value]);
   const json = concatenate([textLiteral(`["${text}"`), ...pieces, textLiteral("]")]);
   return quoted(withoutLineBreaks(sql`pg_catalog.encode(pg_catalog.convert_to(${json}, 'UTF8'), 'base64')`));
 }
 
-/** The list that `encodedList` has encoded; null for other texts. */
-export function decodedList(base64: unknown): readonly unknown[] | null {
+/** The list that `encodeList` has encoded; null for other texts. */
+export function decodeList(base64: unknown): readonly unknown[] | null {
   try {
     const list: unknown = JSON.parse(Buffer.from(String(base64), "base64").toString("utf8"));
     return Array.isArray(list) ? list : null;
@@ -202,7 +202,7 @@ type CursorSide = "after" | "before";
 
 /** The values of the order's expressions. */
 function decodeCursor(cursor: unknown, side: CursorSide, digest: string, length: number): readonly unknown[] {
-  const list = decodedList(cursor);
+  const list = decodeList(cursor);
   if (!list) throw invalidCursor("Invalid cursor, please enter a cursor from a previous request, or null.");
   const [first, ...values] = list;
   const isPlain = values.every((value) => value === null || typeof value === "string" || typeof value === "boolean");

@@ -1,7 +1,7 @@
 import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { type Codec, haveValues, type NodeTable } from "#plugins";
-import { decodedList, encodedList } from "./collection-sql.ts";
+import { decodeList, encodeList } from "./collection-sql.ts";
 import { type CoercedVariables, leafSql } from "./operation-values.ts";
 import { castToText, textLiteral } from "./spell-value.ts";
 
@@ -13,7 +13,7 @@ export function nodeIdSql({ table, typeName, key }: NodeTable, row: SQL): SQL {
     const isNumber = codec.fromPg === TYPES.int.fromPg || codec.fromPg === TYPES.float.fromPg;
     return isNumber ? text : sql`pg_catalog.to_json(${text})::pg_catalog.text`;
   });
-  return encodedList(typeName, values);
+  return encodeList(typeName, values);
 }
 
 /** The conditions that a row has the type of the id, and its key. */
@@ -31,6 +31,6 @@ export function isNode(
 
 /** The type and the values of the key; null for a text that is no global id. */
 export function decodeNodeId(nodeId: unknown): { readonly typeName: string; readonly key: readonly unknown[] } | null {
-  const parts = decodedList(nodeId);
-  return parts && { typeName: String(parts[0]), key: parts.slice(1) };
+  const [typeName, ...key] = decodeList(nodeId) ?? [];
+  return typeof typeName === "string" ? { typeName, key } : null;
 }

@@ -92,7 +92,16 @@ test("an id with a value that the key cannot have is null or a client's error", 
     ["Book", "x"],
     ["Book", "1", 2],
   ];
-  for (const id of [...ids, ["Place", "1", "never"], ["Place", 1], [], {}, [null], [["Book"], "1"]]) {
+  for (const id of [
+    ...ids,
+    ["Place", "1", "never"],
+    ["Place", 1],
+    [],
+    {},
+    [null],
+    [["Book"], "1"],
+    [{ toString: 1 }, "1"],
+  ]) {
     const { data, errors } = await read(Buffer.from(JSON.stringify(id)).toString("base64"));
     const codes = (errors ?? []).map(({ extensions }: { extensions: { code: string } }) => extensions.code);
     expect([id, codes.filter((code: string) => !CLIENT_ERRORS.includes(code))]).toEqual([id, []]);
