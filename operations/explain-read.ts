@@ -130,22 +130,23 @@ export function readPoliciesOf(table: CatalogTable, role: string, catalog: Catal
 
 type HiddenRow = {
   readonly key: readonly unknown[];
-  /** The row as JSON; null if it is gone. */
+  /** The row as text; null if it is gone. */
   readonly content: string | null;
 };
 
 function readRow(key: readonly unknown[], table: CatalogTable, owner: pg.ClientBase): Promise<string | null> {
   const found = table.primaryKey.map((column, index) => `${quotedName(column)} = $${index + 1}`).join(" and ");
   const text = `select * from ${quotedName(table.schema, table.name)} where ${found}`;
-  return readRowAsJson({ text, values: key }, owner);
+  return readRowAsText({ text, values: key }, owner);
 }
 
 export type RowQuery = { readonly text: string; readonly values: readonly unknown[] };
 
-/** Returns the row of a query as JSON; null if there is none. */
-export async function readRowAsJson({ text, values }: RowQuery, owner: pg.ClientBase): Promise<string | null> {
+/** Returns the row of a query as text, which any session reads alike; null if there is none. */
+export async function readRowAsText({ text, values }: RowQuery, owner: pg.ClientBase): Promise<string | null> {
+  await owner.query("set local datestyle = iso; set local intervalstyle = postgres");
   const { rows } = await owner.query<[string]>({
-    text: `select pg_catalog.to_jsonb(found_row.*)::pg_catalog.text from (${text}) as found_row`,
+    text: `select found_row::pg_catalog.text from (${text}) as found_row`,
     values: [...values],
     rowMode: "array",
   });
@@ -161,19 +162,19 @@ type EvaluatedPolicies = {
 };
 
 /**
- * Evaluates each policy on a row, which the caller may not see. It is done as the caller, because the tables that a policy reads have
- * policies, too.
+ * Evaluates each policy on a row, which the caller may not see; without a row all results are null. It is done as the caller, because the
+ * tables that a policy reads have policies, too.
  */
 export async function evaluatePolicies(
   content: string | null,
   { table, policies, login, conditionOf = policyCondition }: EvaluatedPolicies,
 ): Promise<readonly PolicyResult[]> {
-  if (policies.length === 0) return [];
+  if (policies.length === 0 || content === null) return policies.map((policy) => ({ policy, passes: null }));
   // The conditions have the form of pg_get_expr, with unqualified columns, or with those of the table's name in subqueries.
   const conditions = policies.map((policy) => `(${conditionOf(policy)})`).join(", ");
   const type = quotedName(table.schema, table.name);
   const { rows } = await login.query<(boolean | null)[]>({
-    text: `select ${conditions} from pg_catalog.jsonb_populate_record(null::${type}, $1::pg_catalog.jsonb) as ${quotedName(table.name)}`,
+    text: `select ${conditions} from pg_catalog.unnest(array[$1::${type}]) as ${quotedName(table.name)}`,
     values: [content],
     rowMode: "array",
   });

@@ -16,7 +16,7 @@ import {
   type RequestedRows,
   type RowQuery,
   readKeys,
-  readRowAsJson,
+  readRowAsText,
 } from "./explain-read.ts";
 import { findMissingTableGrants, inRolledBackTransaction } from "./inspect/explain.ts";
 
@@ -70,13 +70,16 @@ export async function explainWrite(
   const { role } = context;
   const policies = applicablePolicies(catalog, table, role, write.command);
   const selecting = write.command === "insert" ? [] : (applicablePolicies(catalog, table, role, "select") ?? []);
-  const stages = policies === null ? [] : stagesOf(write, { policies, selecting });
+  // Its policies cannot be evaluated as a role that may not name the table.
+  const isNameable = catalog.hasPrivilege(role, "usage", catalog.schemas.get(table.schema)!);
+  const stages = policies === null || !isNameable ? [] : stagesOf(write, { policies, selecting });
+  const evaluated = new Set(stages.flatMap(({ on, policies }) => (policies.length > 0 ? on : [])));
   const { tried, isPartial } = await inRolledBackTransaction(owner, context, { asRole: false }, async () => {
     const keys = await findKeys(rows, write, owner);
     const found: TriedRow[] = [];
     for (const key of keys.slice(0, MAX_ROWS)) {
-      const contents: TriedRow["contents"][number][] = [];
-      for (const { on } of stages) contents.push(await readRowAsJson(rowStatement(table, { key, write, on }), owner));
+      const contents = new Map<CheckStage["on"], string | null>();
+      for (const on of evaluated) contents.set(on, await readRowAsText(rowStatement(table, { key, write, on }), owner));
       found.push({ key, contents });
     }
     return { tried: found, isPartial: keys.length > MAX_ROWS };
@@ -85,8 +88,8 @@ export async function explainWrite(
     const checked: WriteExplanation["rows"][number][] = [];
     for (const { key, contents } of tried) {
       const checks: WriteCheck[] = [];
-      for (const [index, stage] of stages.entries())
-        checks.push(await runCheck(stage, { table, login, content: contents[index]! }));
+      for (const stage of stages)
+        checks.push(await runCheck(stage, { table, login, content: contents.get(stage.on) ?? null }));
       checked.push({ key, checks });
     }
     return checked;
@@ -150,8 +153,8 @@ function stagesOf(
   return [...before, { ...writing, on: "new" }, { ...reading, on: "new" }];
 }
 
-/** A row that is tried, with its content as JSON at each stage. */
-type TriedRow = { readonly key: readonly unknown[]; readonly contents: readonly (string | null)[] };
+/** A row that is tried, as it is and as it is written; as text. */
+type TriedRow = { readonly key: readonly unknown[]; readonly contents: ReadonlyMap<CheckStage["on"], string | null> };
 
 type CheckedRow = { readonly table: CatalogTable; readonly login: pg.ClientBase; readonly content: string | null };
 

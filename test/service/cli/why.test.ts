@@ -4,6 +4,7 @@ import { useDatabase } from "../../database.ts";
 import { runCommand } from "./run-command.ts";
 
 const SCHEMA = `
+  create extension hstore schema public;
   create table public.notes (id int primary key, owner text not null, shown boolean not null, gone boolean not null);
   insert into public.notes values (1, '7', false, false), (2, '8', false, false), (3, '8', true, false), (4, '7', true, true);
   alter table public.notes enable row level security;
@@ -48,6 +49,20 @@ const SCHEMA = `
   alter table public.unread enable row level security;
   create policy add on public.unread for insert with check (true);
   grant select on public.unread to authenticated;
+  create table public.papers (id int primary key, data jsonb, tags public.hstore, span interval);
+  insert into public.papers values (1, 'null', 'by=>me', '-1 day 2 hours'), (2, null, null, null);
+  alter table public.papers enable row level security;
+  create policy all_papers on public.papers for select using (true);
+  create policy with_data on public.papers for delete using (data is not null and tags is not null and span = '-1 day 2 hours');
+  grant select, delete on public.papers to authenticated;
+  create table public.sealed (id int primary key, number int);
+  alter table public.sealed enable row level security;
+  grant insert on public.sealed to authenticated;
+  create schema apart;
+  create table apart.things (id int primary key, owner text);
+  insert into apart.things values (1, '7');
+  alter table apart.things enable row level security;
+  create policy own on apart.things using (owner = (auth.jwt() ->> 'sub'));
   create table public.lines (text text);
   grant select, insert, delete on public.lines to anon;
 `;
@@ -232,6 +247,17 @@ describe("npm run why", () => {
       expect(stdout).toContain("refused id=2\n  select, of the row as it is: of_visible_notes no\n");
     });
 
+    test("evaluates a policy on all values as the row has them", async () => {
+      const { stdout } = await why(...as7, "--delete", "papers");
+      expect(stdout).toMatch(/^Policies do not let authenticated delete 1 of 2 rows\.\n/);
+      expect(stdout).toContain("refused id=2\n");
+    });
+
+    test("says that no policy allows a row before it looks at its values", async () => {
+      const { stdout } = await why(...as7, "--insert", "--body", '{"number": "none"}', "sealed");
+      expect(stdout).toContain("No policy of sealed lets authenticated insert rows.");
+    });
+
     test("keeps all digits of numbers", async () => {
       const claims = ["--role", "authenticated", "--claims", '{"org": 9007199254740993}'];
       const insert = async (org: string) =>
@@ -270,6 +296,8 @@ describe("npm run why", () => {
         "",
         "policy own",
       ]);
+      const apart = await runCommand("why", [...as7, "--delete", "things"], database, { PGRST_DB_SCHEMAS: "apart" });
+      expect(apart.stdout).toContain('Missing: grant usage on schema "apart" to "authenticated";');
       expect((await why("--insert", "closed")).stdout).toBe(
         'anon lacks a privilege to insert here.\nMissing: grant insert on "public"."closed" to "anon";\n' +
           "Row-level security is disabled: privileges alone decide.\n",
