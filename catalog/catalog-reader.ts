@@ -10,11 +10,12 @@ import type { ExpressionKeeper } from "./locked-relations.ts";
 const QUERY_TIMEOUT_MS = 90_000;
 
 /**
- * An empty search path makes Postgres print qualified names. Printing takes locks in an order that a migration does not
+ * An empty search path makes Postgres print qualified names; expressions are compared as it prints them without unnecessary quotes. Printing takes locks in an order that a migration does not
  * know: with a lock timeout below `deadlock_timeout`, this side of a deadlock gives up, never the migration.
  */
 const SNAPSHOT_SETTINGS = `
-  select pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true),
+  select pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('quote_all_identifiers', 'off', true),
+    pg_catalog.set_config('jit', 'off', true),
     pg_catalog.set_config('statement_timeout', '60s', true),
     pg_catalog.set_config('lock_timeout', pg_catalog.format('%sms', (
       select greatest(1, least(200, setting::int operator(pg_catalog./) 4)) from pg_catalog.pg_settings

@@ -9,11 +9,12 @@ export type BodyToken = {
 /** Thrown for a body in a form that cannot be read. */
 export class UnrecognizedBody extends Error {}
 
-const SPACE = /(?:\s+|--[^\n]*)+/y;
+/** Postgres ends comments and lines at a carriage return, too. */
+const SPACE = /(?:[ \t\n\r\f\v]+|--[^\n\r]*)+/y;
 const COMMENT_MARK = /\/\*|\*\//g;
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y;
 /** A string that is continued on a further line has the escapes of its first part. */
-const CONTINUED_STRING = /[ \t\r\f]*(?:--[^\n]*)?\n(?:\s|--[^\n]*\n)*'/y;
+const CONTINUED_STRING = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*[\n\r])*'/y;
 const PATTERNS: readonly (readonly [kind: BodyToken["kind"], pattern: RegExp])[] = [
   ["string", /[eE]'(?:[^'\\]|\\[\s\S]|'')*'|(?:[uU]&|[bBxXnN])?'(?:[^']|'')*'/y],
   ["quoted", /"(?:[^"]|"")+"/y],

@@ -140,6 +140,14 @@ const DEPENDENCIES = `${USED}, found (class, object) as (
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(c.conbin, 0))
   from found as used join pg_catalog.pg_constraint c on used.class = ${CLASS("pg_constraint")} and c.oid = used.object where c.conbin is not null
   union all
+  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(p.proargdefaults, 0))
+  from found as used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object where p.proargdefaults is not null
+  union all
+  -- Dependencies and texts do not name the built-in function of an operator.
+  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.format('%I(…)', p.proname))
+  from found as used join pg_catalog.pg_operator o on used.class = ${CLASS("pg_operator")} and o.oid = used.object
+    join pg_catalog.pg_proc p on p.oid = o.oprcode and p.oid < ${FIRST_USER_OID}
+  union all
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_viewdef(c.oid))
   from found as used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object where c.relkind = 'v'
   union all
@@ -297,7 +305,11 @@ async function readInTransaction(
   { text, role, searchPath }: StatementToRead,
   publication: string,
 ): Promise<QueryDependencies> {
-  await client.query("select pg_catalog.set_config('search_path', $1, true)", [searchPath]);
+  // The texts are compared as Postgres prints them without unnecessary quotes.
+  await client.query(
+    "select pg_catalog.set_config('search_path', $1, true), pg_catalog.set_config('quote_all_identifiers', 'off', true)",
+    [searchPath],
+  );
   const types = await readParameterTypes(client, text);
   if (types.length > MAX_PARAMETERS) return notLive(text, `it has more than ${MAX_PARAMETERS} values`);
   await client.query(`create procedure ${PROCEDURE}(${types.join(", ")}) language sql begin atomic ${text}; end`);
@@ -333,7 +345,7 @@ type UnreadFunctions = ReadonlyMap<number, { readonly composesSql: boolean }>;
 
 type ParsedBodies = {
   readonly unread: UnreadFunctions;
-  /** The functions all of whose expressions another routine has, too. */
+  /** The functions whose bodies are read as those of other routines. */
   readonly copied: ReadonlySet<number>;
 };
 

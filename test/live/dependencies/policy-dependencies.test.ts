@@ -31,6 +31,8 @@ const database = useDatabase({
     create view public.seen as select * from public.bound;
     create function public.own_eq(int, int) returns bool language sql return $1 = $2 and auth.jwt() ->> 'by' = 'x';
     create operator public.=== (leftarg = int, rightarg = int, function = public.own_eq);
+    create function public.is_mine(text, caller text default auth.jwt() ->> 'tenant') returns bool language sql stable return $1 = caller;
+    create operator public.## (rightarg = text, function = pg_catalog.current_setting);
     create aggregate public.total(int) (sfunc = int4pl, stype = int, initcond = '0')`,
 });
 const client = useClient(database.ownerUrl);
@@ -61,6 +63,8 @@ test.each([
   ["(other.jwt() ->> 'sub') = owner", []],
   ["array[owner]::public.names is not null", ["name"]],
   ["id operator(public.===) 1", ["by"]],
+  ["public.is_mine(owner)", ["tenant"]],
+  ["(operator(public.##) 'request.jwt.claims')::json ->> 'sub' = owner", "all"],
   ["(other.claims() ->> 'sub') = owner", ["sub"]],
   ["((select auth.jwt()) ->> 'sub') = owner", ["sub"]],
   ["((select nullif(current_setting('request.jwt.claims', true), '')::jsonb) -> 'level') = '1'", ["level"]],
@@ -101,6 +105,15 @@ test.each([
 ] as const)("a policy with %s depends on the claims %j", async (using, expected) => {
   const read = await claimsReadBy(using);
   expect(read === "all" ? read : [...read].sort()).toEqual(expected);
+});
+
+test("the setting that quotes all names in printed expressions hides no claim", async () => {
+  await client.query("set quote_all_identifiers = on");
+  try {
+    expect(await claimsReadBy("owner = (select auth.jwt() ->> 'sub')")).toEqual(new Set(["sub"]));
+  } finally {
+    await client.query("reset quote_all_identifiers");
+  }
 });
 
 test.each([

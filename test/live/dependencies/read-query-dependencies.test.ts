@@ -124,6 +124,29 @@ const claimsOf = async (text: string) => {
   return (await readQueryDependencies((work) => work(client), statement, "missing")).claims;
 };
 
+test.each([
+  ["sql", "select tenant = caller"],
+  ["plpgsql", "begin return tenant = caller; end"],
+])("the default of an argument is read with the function, in %s", async (language, body) => {
+  const claim = "current_setting('request.jwt.claims', true)::json ->> 'tenant'";
+  for (const [given, read] of [
+    [claim, { claims: new Set(["tenant"]), readsRequest: false }],
+    ["current_setting('request.headers', true)", { claims: new Set(), readsRequest: true }],
+  ] as const) {
+    await client.query(`create function public.is_mine(tenant text, caller text default ${given}) returns bool
+      language ${language} stable as $body$ ${body} $body$`);
+    const statement = { text: "select public.is_mine('a')", role: "authenticated", searchPath: "public" };
+    const { claims, readsRequest } = await readQueryDependencies((work) => work(client), statement, "missing");
+    await client.query("drop function public.is_mine");
+    expect({ claims, readsRequest }).toEqual(read);
+  }
+});
+
+test("a comment ends with a carriage return, as in Postgres", async () => {
+  const body = "begin\n-- who\rreturn current_setting('request.jwt.claims', true)::json ->> 'sub';\nend";
+  expect((await readTenant("plpgsql", body)).claims).toEqual(new Set(["sub"]));
+});
+
 test("a function in C depends on no claims if it is an extension's, and may depend on all if it is not", async () => {
   expect(await claimsOf("select public.levenshtein(title, 'x') from public.films")).toEqual(new Set());
   expect(await claimsOf("select public.own(title, 'x') from public.films")).toBe("all");
