@@ -146,7 +146,7 @@ export type RowQuery = { readonly text: string; readonly values: readonly unknow
 export async function readRowAsText({ text, values }: RowQuery, owner: pg.ClientBase): Promise<string | null> {
   await owner.query("set local datestyle = iso; set local intervalstyle = postgres");
   const { rows } = await owner.query<[string]>({
-    text: `select found_row::pg_catalog.text from (${text}) as found_row`,
+    text: `select (found_row.*)::pg_catalog.text from (${text}) as found_row`,
     values: [...values],
     rowMode: "array",
   });
