@@ -9,7 +9,6 @@ import {
   type ShownRelation,
   type ShownRows,
   type ShownTable,
-  toDecidingColumns,
   toShownPage,
 } from "./shown-tables.ts";
 
@@ -50,7 +49,6 @@ class Describer {
     const shown = grouped ? [] : outputs;
     return {
       relation: table.oid,
-      hasObjects: true,
       members: new Map(shown.flatMap((each) => membersOf(each, rows, table)).filter(([, name]) => isUnique(name))),
       key: table.primaryKey,
       reads: 1,
@@ -58,7 +56,6 @@ class Describer {
       remainders: [],
       page: pageOf(rows, table),
       comparisons: rows.where.flatMap((condition) => this.#comparisons(condition, rows.alias, table.oid)),
-      deciding: toDecidingColumns(decidingColumnsOf(rows)),
       related: shown.flatMap((each) => this.#related(each, rows)).filter(({ path: [name] }) => isUnique(name!)),
     };
   }
@@ -106,43 +103,6 @@ function isOrdering(operator: string | null): operator is ColumnComparison["oper
 
 function columnOf(value: ValueExpression, alias: string): string | null {
   return value.kind === "column" && value.of === alias ? value.name : null;
-}
-
-/** Null stands for anything but columns of the rows. */
-function decidingColumnsOf({ alias, where, order, grouped, distinct }: SelectPlan): (string | null)[] {
-  if (grouped || distinct.length > 0) return [null];
-  return [
-    ...where.flatMap((condition) => columnsOfCondition(condition, alias)),
-    ...order.map(({ value }) => columnIn(value, alias)),
-  ];
-}
-
-function columnsOfCondition(condition: WherePredicate, alias: string): (string | null)[] {
-  switch (condition.kind) {
-    case "and":
-    case "or":
-      return condition.parts.flatMap((part) => columnsOfCondition(part, alias));
-    case "unmet":
-      return columnsOfCondition(condition.condition, alias);
-    case "compare":
-    case "in":
-    case "is":
-    case "distinct":
-    case "search":
-    case "presence":
-      return [columnIn(condition.left, alias)];
-    case "position":
-      return condition.left.map((value) => columnIn(value, alias));
-    default:
-      return [null];
-  }
-}
-
-/** The only column that the value depends on. */
-function columnIn(value: ValueExpression, alias: string): string | null {
-  return value.kind === "json" || value.kind === "represented" || value.kind === "cast"
-    ? columnIn(value.of, alias)
-    : columnOf(value, alias);
 }
 
 function membersOf(output: OutputColumn, { alias }: SelectPlan, table: CatalogTable): [column: string, name: string][] {

@@ -13,8 +13,6 @@ export type ShownRows = { readonly path: readonly string[]; readonly table: Show
 /** How the objects of a response show the rows of a table. */
 export type ShownTable = {
   readonly relation: number;
-  /** False if the response has no objects of the rows, but perhaps their number or cursors. */
-  readonly hasObjects: boolean;
   /** The names of members with values of columns, by column. */
   readonly members: ReadonlyMap<string, string>;
   readonly key: readonly string[];
@@ -27,16 +25,8 @@ export type ShownTable = {
   /** The first column of the order, and the number of rows of a full page; null if there is no such order, or no limit. */
   readonly page: ShownPage | null;
   readonly comparisons: readonly ColumnComparison[];
-  /** The columns by which conditions and order decide which rows have an object; null if other things decide too. */
-  readonly deciding: ReadonlySet<string> | null;
   readonly related: readonly ShownRelation[];
 };
-
-/** The deciding columns of conditions and orders, where null stands for anything else. */
-export function toDecidingColumns(columns: readonly (string | null)[]): ShownTable["deciding"] {
-  const known = columns.filter((column) => column !== null);
-  return known.length === columns.length ? new Set(known) : null;
-}
 
 /** A member of the response that tells whether there are rows without an object: the number of all rows, or true if there are some. */
 export type ShownRemainder = { readonly path: ShownRows["path"]; readonly kind: "count" | "flag" };

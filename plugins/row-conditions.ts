@@ -123,27 +123,6 @@ export function columnComparisonsOf(fields: ConditionFields, where: InputObject)
   });
 }
 
-/** The columns of the row that the `where` value reads; null stands for anything else. */
-export function conditionColumnsOf(fields: ConditionFields, where: InputObject): (string | null)[] {
-  return Object.entries(where).flatMap(([name, value]): readonly (string | null)[] => {
-    const field = fields.get(name);
-    if (!field || value === null) return [];
-    switch (field.kind) {
-      case "and":
-      case "or":
-        return (value as readonly InputObject[]).flatMap((each) => conditionColumnsOf(fields, each));
-      case "not":
-        return conditionColumnsOf(fields, value as InputObject);
-      case "column":
-        return [field.column];
-      case "search":
-        return [null];
-      default:
-        return field.relation.localAttributes;
-    }
-  });
-}
-
 type RelatedField = Extract<ConditionField, { readonly kind: "related row" | "related rows" }>;
 
 function conditionOfRows(

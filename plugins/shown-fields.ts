@@ -18,20 +18,13 @@ import {
   type ShownRemainder,
   type ShownRows,
   type ShownTable,
-  toDecidingColumns,
   toShownPage,
 } from "#planner/shown-tables";
 import { baseCodecOf } from "./codecs.ts";
-import { type FieldSource, type FilterSource, type PagePart, rowFilterOf, sourceOf } from "./field-sources.ts";
+import { type FieldSource, type PagePart, rowFilterOf, sourceOf } from "./field-sources.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";
 import { type RowOrder, readLimit, readOffset, readPage } from "./PaginationPlugin.ts";
-import {
-  bindWithCodec,
-  type ColumnValueComparison,
-  columnComparisonsOf,
-  conditionColumnsOf,
-  type InputObject,
-} from "./row-conditions.ts";
+import { bindWithCodec, type ColumnValueComparison, columnComparisonsOf, type InputObject } from "./row-conditions.ts";
 import type { Codec, PgRelation, PgTable } from "./table.ts";
 import { hasRowArgument, isRowArgument } from "./WherePlugin.ts";
 
@@ -43,9 +36,8 @@ export type SelectionValues = {
 };
 
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
-type RowsOfTable = Omit<ShownTable, "key" | "members" | "related" | "relation">;
-type ReadOfRows = Pick<RowsOfTable, "hasObjects" | "isIndependent" | "reads" | "remainders"> &
-  Pick<ShownPage, "rows" | "isReversed">;
+type RowsOfTable = Pick<ShownTable, "comparisons" | "isIndependent" | "page" | "reads" | "remainders">;
+type ReadOfRows = Pick<RowsOfTable, "isIndependent" | "reads" | "remainders"> & Pick<ShownPage, "rows" | "isReversed">;
 type Selected = { readonly type: GraphQLObjectType; readonly selections: readonly SelectionSetNode[] };
 
 /** A field with subfields. */
@@ -57,15 +49,7 @@ type ObjectField = Selected & {
 
 /** Codecs of values whose text in JSON is the text of Postgres. */
 const PLAIN_CODECS = new Set<Codec>([TYPES.int2, TYPES.int, TYPES.bigint, TYPES.uuid, TYPES.text, TYPES.varchar]);
-const ONE_ROW: RowsOfTable = {
-  comparisons: [],
-  deciding: null,
-  hasObjects: true,
-  isIndependent: true,
-  page: null,
-  reads: 1,
-  remainders: [],
-};
+const ONE_ROW: RowsOfTable = { comparisons: [], isIndependent: true, page: null, reads: 1, remainders: [] };
 
 /** The rows that the fields of an object show, as far as their sources are rows of tables. */
 export function shownRowsOf(selected: Selected, values: SelectionValues, catalog: Catalog): readonly ShownRows[] {
@@ -99,12 +83,7 @@ class ShownFields {
       const { codec } = table.codec.attributes[column]!;
       return { column, codec, operator: "eq" as const, value: own.args[argument] };
     });
-    const deciding = toDecidingColumns(key.map(({ column }) => column));
-    const shown = this.#table(table, own, ({ oid }) => ({
-      ...ONE_ROW,
-      comparisons: toComparisons(oid, compared),
-      deciding,
-    }));
+    const shown = this.#table(table, own, ({ oid }) => ({ ...ONE_ROW, comparisons: toComparisons(oid, compared) }));
     return { path: [own.key], isList: false, joins: [], table: shown };
   }
 
@@ -118,7 +97,7 @@ class ShownFields {
     const { table, relation, maxPageSize } = source;
     const rows = readLimit(countOf(own, "limit"), maxPageSize);
     const isIndependent = readOffset(countOf(own, "offset")) === 0;
-    const read = { rows, isReversed: false, hasObjects: true, isIndependent, reads: 1, remainders: [] };
+    const read = { rows, isReversed: false, isIndependent, reads: 1, remainders: [] };
     const shown = this.#table(table, own, (of) => rowsOf(source, own, of, read));
     return { path: [own.key], isList: true, joins: relation ? joinsOf(relation, shown) : [], table: shown };
   }
@@ -127,9 +106,8 @@ class ShownFields {
     const { first, last } = readPage(countOf(own, "first"), countOf(own, "last"), source.maxPageSize);
     const page = { rows: (first ?? last)!, isReversed: last !== null };
     const parts = this.#selected(own);
-    const edges = parts.filter(({ field }) => isPart(field, "edges"));
-    const partsOfEdges = edges.flatMap((of) => this.#selected(of).map((part) => ({ of, ...part })));
-    const node = partsOfEdges.find(({ field }) => isPart(field, "node"));
+    const edges = parts.find(({ field }) => isPart(field, "edges"));
+    const node = edges && this.#selected(edges).find(({ field }) => isPart(field, "node"));
     const counts = parts.filter(({ field }) => isPart(field, "totalCount"));
     const infos = parts.filter(({ field }) => isPart(field, "pageInfo"));
     const flags = infos.flatMap((info) =>
@@ -138,22 +116,19 @@ class ShownFields {
         .filter(({ field }) => isPart(field, page.isReversed ? "hasPreviousPage" : "hasNextPage"))
         .map(({ key }) => [own.key, info.key, key]),
     );
-    const isIndependent = edges.length + counts.length + infos.length === parts.length;
-    const isKnown = isIndependent && (node !== undefined || partsOfEdges.every(({ field }) => isPart(field, "cursor")));
-    const isPageRead = page.rows > 0 && parts.length > counts.length;
+    const known = parts.filter(({ field }) => isPart(field, "edges")).length + counts.length + infos.length;
     const read = {
       ...page,
-      hasObjects: node !== undefined,
-      isIndependent,
-      // The rows of the page are read once, and counted by a subquery for each count.
-      reads: isKnown ? Number(isPageRead) + counts.length : 0,
+      isIndependent: known === parts.length,
+      // The rows of the edges are read once, and counted by a subquery for each count.
+      reads: known === parts.length && edges && page.rows > 0 ? 1 + counts.length : 0,
       remainders: [
         ...counts.map(({ key }): ShownRemainder => ({ path: [own.key, key], kind: "count" })),
         ...flags.map((path): ShownRemainder => ({ path, kind: "flag" })),
       ],
     };
     const shown = this.#table(source.table, node ?? { ...own, selections: [] }, (of) => rowsOf(source, own, of, read));
-    return { path: node ? [own.key, node.of.key, node.key] : [], isList: true, joins: [], table: shown };
+    return { path: node ? [own.key, edges!.key, node.key] : [own.key], isList: true, joins: [], table: shown };
   }
 
   #table(
@@ -191,41 +166,32 @@ function rowsOf(
   { conditionFields, orderOf }: Source<"rows">,
   { field, args }: ObjectField,
   table: CatalogTable,
-  { rows, isReversed, ...read }: ReadOfRows,
+  { rows, isReversed, isIndependent, reads, remainders }: ReadOfRows,
 ): RowsOfTable {
   const where = hasRowArgument(field, "where") ? args.where : null;
-  const conditions = where ? ([conditionFields(), where as InputObject] as const) : null;
-  const filters = givenFilters(field.args, args);
   const compared = [
-    ...filters.flatMap(({ filter: { column, codec }, value }): ColumnValueComparison[] =>
-      column === undefined ? [] : [{ column, codec, operator: "eq", value }],
-    ),
-    ...(conditions ? columnComparisonsOf(...conditions) : []),
+    ...filteredColumns(field.args, args),
+    ...(where ? columnComparisonsOf(conditionFields(), where as InputObject) : []),
   ];
   const orderBy = hasRowArgument(field, "orderBy") ? args.orderBy : null;
-  const { terms } = orderOf(orderBy, { bind: bindWithCodec, constantOf: (value) => value });
-  const [first] = terms;
-  const order = read.isIndependent && first ? orderedColumnOf(first, isReversed) : null;
+  const [first] = orderOf(orderBy, { bind: bindWithCodec, constantOf: (value) => value }).terms;
+  const order = isIndependent && first ? orderedColumnOf(first, isReversed) : null;
   const page = order && toShownPage(table, order, { rows, isReversed });
-  const deciding = toDecidingColumns([
-    ...filters.map(({ filter }) => filter.column ?? null),
-    ...(conditions ? conditionColumnsOf(...conditions) : []),
-    ...terms.map(({ by, relations = [] }) => (typeof by === "string" && relations.length === 0 ? by : null)),
-  ]);
-  return { comparisons: toComparisons(table.oid, compared), deciding, page, ...read };
+  return { comparisons: toComparisons(table.oid, compared), isIndependent, page, reads, remainders };
 }
 
-/** The filters among the arguments and the fields of arguments, with their values. */
-function givenFilters(
+/** The columns that have the values of arguments, or of fields of an argument. */
+function filteredColumns(
   inputs: readonly (GraphQLArgument | GraphQLInputField)[],
   values: InputObject,
-): { readonly filter: FilterSource; readonly value: unknown }[] {
-  return inputs.flatMap((input) => {
+): ColumnValueComparison[] {
+  return inputs.flatMap((input): ColumnValueComparison[] => {
     const value = Object.hasOwn(values, input.name) ? values[input.name] : null;
     const [filter, type] = [rowFilterOf(input), getNamedType(input.type)];
     if (value == null || isRowArgument(input)) return [];
-    if (filter) return [{ filter, value }];
-    return isInputObjectType(type) ? givenFilters(Object.values(type.getFields()), value as InputObject) : [];
+    if (filter?.column) return [{ column: filter.column, codec: filter.codec, operator: "eq", value }];
+    const isInput = filter === null && isInputObjectType(type);
+    return isInput ? filteredColumns(Object.values(type.getFields()), value as InputObject) : [];
   });
 }
 

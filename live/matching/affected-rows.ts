@@ -28,32 +28,24 @@ export type ShownKeys = {
   readonly keys: ReadonlySet<string>;
 };
 
-/**
- * Rows without these keys, which are not shown: an update of such a row changes the result only if it changes one of the columns that
- * decide which rows are shown.
- */
-export type HiddenRows = ShownKeys & { readonly deciding: readonly string[] };
-
 /** The facts that the rows of a result tell about the changes that can affect it, until the result changes. */
 export type ResultContents = {
   readonly filters: readonly ChangeFilter[];
   /** Conditions only on rows after their change: a row that does not meet them changes the result by leaving, not by arriving. */
   readonly arriving: readonly ChangeFilter[];
   readonly shown: readonly ShownKeys[];
-  readonly hidden: readonly HiddenRows[];
 };
 
 /** True if the contents decide which changes of the relation affect their result. */
 export function decidesOn(contents: ResultContents | null, relation: number): boolean {
-  if (contents === null) return false;
-  const { filters, arriving, shown, hidden } = contents;
-  return [...filters, ...arriving, ...shown, ...hidden].some((each) => each.relation === relation);
+  const isOf = (each: ChangeFilter | ShownKeys) => each.relation === relation;
+  return (
+    contents !== null && (contents.filters.some(isOf) || contents.arriving.some(isOf) || contents.shown.some(isOf))
+  );
 }
 
 export function countKeys(contents: ResultContents | null): number {
-  if (contents === null) return 0;
-  const sets = new Set([...contents.shown, ...contents.hidden].map(({ keys }) => keys));
-  return sets.values().reduce((sum, keys) => sum + keys.size, 0);
+  return contents?.shown.reduce((sum, { keys }) => sum + keys.size, 0) ?? 0;
 }
 
 export type FilteredResult = { readonly filters: readonly ChangeFilter[]; readonly contents: ResultContents | null };
@@ -70,21 +62,11 @@ export type CellCondition =
 /** Integers beyond 2^53 are bigints; UUIDs have the order of their texts. Bounds that miss are beyond all values. */
 type OrderedValue = number | bigint | string;
 
-/** The keys of the shown rows, and the positions of the columns that decide which rows are shown. */
-type HiddenRowsCondition = { readonly keys: KeyCondition; readonly decidingAt: readonly number[] };
-type KeyCondition = Extract<CellCondition, { kind: "values" }>;
-
 /** The conditions on the rows of a relation: on what is known of a row before its change, and on the row after it. */
-export type RowConditions = {
-  readonly before: readonly CellCondition[];
-  readonly after: readonly CellCondition[];
-  readonly hidden: HiddenRowsCondition | null;
-};
+export type RowConditions = { readonly before: readonly CellCondition[]; readonly after: readonly CellCondition[] };
 
 const TEXTS: ReadonlySet<string> = new Set(["text", "varchar"]);
 const COMPARABLE: ReadonlySet<string> = new Set(["int2", "int4", "int8", "uuid"]);
-/** The types of extensions and users have larger oids. The texts of their values may leave out a part of the value. */
-const FIRST_OTHER_OID = 10_000;
 const BEYOND_INTEGERS = [-Infinity, Infinity] as const;
 const BEYOND_UUIDS = ["", "g"] as const;
 const INTEGER = /^[+-]?\d+$/;
@@ -113,39 +95,19 @@ export function conditionsOf({ filters, contents }: FilteredResult, relation: Re
   const after = toConditions([...always, ...(contents?.arriving ?? [])]);
   const shown = contents?.shown.filter((each) => each.relation === oid) ?? [];
   const keys = shown.flatMap((each) => toKeyCondition(each, columns) ?? []);
-  const [rows] = contents?.hidden.filter((each) => each.relation === oid) ?? [];
-  const hidden = rows ? toHiddenCondition(rows, columns) : null;
   // Rows that are shown meet the other conditions. The log has only the identity columns of a row before its change.
-  if (keys.length > 0) return { before: keys, after, hidden };
+  if (keys.length > 0) return { before: keys, after };
   const before = toConditions(always).filter(({ at }) => at.every((each) => columns[each]!.isIdentity));
-  return { before, after, hidden };
+  return { before, after };
 }
 
 /** True if the change may affect a result; also true in doubt. */
-export function isAffected(change: RowChange, { before, after, hidden }: RowConditions): boolean {
+export function isAffected(change: RowChange, { before, after }: RowConditions): boolean {
   const { kind, old, new: row } = change;
   if (kind === "TRUNCATE") return true;
-  if (hidden && staysHidden(change, hidden)) return false;
   return (
     (kind !== "INSERT" && meetsAll(rowBefore(change), before)) || (kind !== "DELETE" && meetsAll(row ?? old!, after))
   );
-}
-
-/** True for an update after which a row that is not shown is not shown either, and everything else is as before; false in doubt. */
-export function staysHidden(change: RowChange, { keys, decidingAt }: HiddenRowsCondition): boolean {
-  if (change.kind !== "UPDATE") return false;
-  const key = textOfCells(rowBefore(change), keys.at);
-  return typeof key === "string" && !keys.texts.has(key) && decidingAt.every((at) => isUnchanged(change, at));
-}
-
-/** True if the update has left the value of the column; false in doubt. The log leaves out large values that are unchanged. */
-export function isUnchanged({ relation, old, new: row }: RowChange, at: number): boolean {
-  const value = row?.[at];
-  return value === undefined || old?.[at] === value || (old === null && relation.columns[at]!.isIdentity);
-}
-
-export function isOfBuiltInType({ typeOid }: ReplicatedColumn): boolean {
-  return typeOid < FIRST_OTHER_OID;
 }
 
 /** If the log has no old row, no column of the identity has changed. */
@@ -229,19 +191,11 @@ function toComparableText(value: string, isUuid: boolean): string | null {
   return INTEGER.test(value) ? String(BigInt(value.replace(/^\+/, ""))) : null;
 }
 
-/** Null if values may be equal only in their texts, or the log lacks a column. */
-function toHiddenCondition(rows: HiddenRows, columns: readonly ReplicatedColumn[]): HiddenRowsCondition | null {
-  const keys = toKeyCondition(rows, columns);
-  const decidingAt = [...rows.columns, ...rows.deciding].map((name) => columns.findIndex((each) => each.name === name));
-  const areKnown = decidingAt.every((at) => at >= 0 && isOfBuiltInType(columns[at]!));
-  return keys && areKnown ? { keys, decidingAt } : null;
-}
-
 /** Null unless all columns are in the replica identity, with values that have the same text in JSON and in the log. */
 function toKeyCondition(
   { columns: names, keys }: ShownKeys,
   columns: readonly ReplicatedColumn[],
-): KeyCondition | null {
+): CellCondition | null {
   const at = names.map((name) => columns.findIndex((column) => column.name === name));
   const isKnown = at.every((each) => {
     const column = columns[each];

@@ -7,7 +7,6 @@ import {
   type ResultContents,
   type RowConditions,
   rowBefore,
-  staysHidden,
 } from "./affected-rows.ts";
 import { type ResultGroup, RowIndex } from "./row-index.ts";
 
@@ -19,34 +18,12 @@ type AffectedByChange<Result> = {
   readonly groups: ReadonlySet<ResultGroup<Result>>;
 };
 
-/** Results by the conditions on rows before and after a change. */
-class ResultsByRow<Result> {
-  readonly #before = new RowIndex<Result>();
-  readonly #after = new RowIndex<Result>();
-
-  add(result: Result, { before, after }: RowConditions): void {
-    this.#before.add(result, before);
-    this.#after.add(result, after);
-  }
-
-  remove(result: Result, { before, after }: RowConditions): void {
-    this.#before.remove(result, before);
-    this.#after.remove(result, after);
-  }
-
-  find(change: RowChange, affected: Parameters<RowIndex<Result>["find"]>[1]): void {
-    if (change.kind !== "INSERT") this.#before.find(rowBefore(change), affected);
-    if (change.kind !== "DELETE") this.#after.find(change.new!, affected);
-  }
-}
-
 /** The conditions of results, by the positions and types that the relation's columns have now. */
 class IndexedResults<Result extends MatchedResult> {
   readonly relation: ReplicatedRelation;
   readonly results = new Map<Result, RowConditions>();
-  readonly #byRow = new ResultsByRow<Result>();
-  /** Results that some updates of rows that are not shown leave as they are. */
-  readonly #withHiddenRows = new ResultsByRow<Result>();
+  readonly before = new RowIndex<Result>();
+  readonly after = new RowIndex<Result>();
   /** The conditions of results that have left: most come back with the same contents, or without. */
   readonly #known = new WeakMap<ResultContents | Result, RowConditions>();
 
@@ -57,33 +34,16 @@ class IndexedResults<Result extends MatchedResult> {
   add(result: Result): void {
     const conditions = this.#conditionsOf(result);
     this.results.set(result, conditions);
-    this.#indexOf(conditions).add(result, conditions);
+    this.before.add(result, conditions.before);
+    this.after.add(result, conditions.after);
   }
 
   remove(result: Result): void {
     const conditions = this.results.get(result);
     if (!conditions) return;
     this.results.delete(result);
-    this.#indexOf(conditions).remove(result, conditions);
-  }
-
-  find(change: RowChange): AffectedByChange<Result> {
-    const affected = { results: new Set<Result>(), groups: new Set<ResultGroup<Result>>() };
-    this.#byRow.find(change, affected);
-    if (change.kind !== "UPDATE") this.#withHiddenRows.find(change, affected);
-    else for (const result of this.#findWithHiddenRows(change)) affected.results.add(result);
-    return affected;
-  }
-
-  *#findWithHiddenRows(update: RowChange): Iterable<Result> {
-    const found = { results: new Set<Result>(), groups: new Set<ResultGroup<Result>>() };
-    this.#withHiddenRows.find(update, found);
-    for (const { results } of [{ results: found.results }, ...found.groups])
-      for (const result of results.keys()) if (!staysHidden(update, this.results.get(result)!.hidden!)) yield result;
-  }
-
-  #indexOf({ hidden }: RowConditions): ResultsByRow<Result> {
-    return hidden ? this.#withHiddenRows : this.#byRow;
+    this.before.remove(result, conditions.before);
+    this.after.remove(result, conditions.after);
   }
 
   #conditionsOf(result: Result): RowConditions {
@@ -144,7 +104,13 @@ export class RelationResults<Result extends MatchedResult> {
   /** The results that the change affects: single ones by their values, and groups. */
   affectedBy(change: RowChange): AffectedByChange<Result> {
     const indexed = this.#indexFor(change.relation);
-    return change.kind === "TRUNCATE" ? { results: new Set(), groups: new Set([indexed]) } : indexed.find(change);
+    const affected = { results: new Set<Result>(), groups: new Set<ResultGroup<Result>>() };
+    if (change.kind === "TRUNCATE") affected.groups.add(indexed);
+    else {
+      if (change.kind !== "INSERT") indexed.before.find(rowBefore(change), affected);
+      if (change.kind !== "DELETE") indexed.after.find(change.new!, affected);
+    }
+    return affected;
   }
 
   #indexFor(relation: ReplicatedRelation): IndexedResults<Result> {

@@ -4,7 +4,6 @@ import { isExactNumber, isJsonObject, type JsonObject, parseJsonExactly } from "
 import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
 import {
   type ChangeFilter,
-  type HiddenRows,
   keyText,
   type ReadFilter,
   type ResultContents,
@@ -39,15 +38,14 @@ export function contentsOf(
 ): ResultContents | null {
   if (shown.length === 0) return null;
   const parsed = parseJsonExactly(text);
-  const reader = new ContentsReader(relations);
+  const reader = new ContentsReader((read) => isReadAsOften(relations, read));
   for (const { path, table } of shown) {
-    const rows = table.hasObjects ? objectsAt(path, [parsed]) : [];
+    const rows = objectsAt(path, [parsed]);
     if (!rows) continue;
-    reader.readTable(table, rows, table.hasObjects && hasNoRemainder(table, rows, parsed));
+    reader.readTable(table, rows, hasNoRemainder(table, rows, parsed));
     reader.readPage(table, rows, parsed);
-    reader.readHidden(table, rows);
   }
-  const { contents } = reader;
+  const contents = reader.rows > MAX_SHOWN_ROWS ? null : reader.contents;
   return isDeepStrictEqual(contents, before) ? before : contents;
 }
 
@@ -77,28 +75,25 @@ function valueAt(path: ShownRows["path"], response: unknown): unknown {
 }
 
 class ContentsReader {
-  readonly #relations: QueryDependencies["relations"];
+  readonly #isReadAsOften: (read: Pick<ReadFilter, "relation" | "reads">) => boolean;
   readonly #filters: ChangeFilter[] = [];
   readonly #arriving: ChangeFilter[] = [];
   readonly #shown: ShownKeys[] = [];
-  readonly #hidden: HiddenRows[] = [];
-  #rows = 0;
+  rows = 0;
 
-  constructor(relations: QueryDependencies["relations"]) {
-    this.#relations = relations;
+  constructor(isReadAsOften: (read: Pick<ReadFilter, "relation" | "reads">) => boolean) {
+    this.#isReadAsOften = isReadAsOften;
   }
 
-  /** Null if they tell nothing, or if there are too many rows. */
   get contents(): ResultContents | null {
-    const [filters, arriving, shown, hidden] = [this.#filters, this.#arriving, this.#shown, this.#hidden];
-    const isEmpty = [filters, arriving, shown, hidden].every((each) => each.length === 0);
-    return isEmpty || this.#rows > MAX_SHOWN_ROWS ? null : { filters, arriving, shown, hidden };
+    const [filters, arriving, shown] = [this.#filters, this.#arriving, this.#shown];
+    return filters.length + arriving.length + shown.length === 0 ? null : { filters, arriving, shown };
   }
 
   /** `isComplete`: true if the rows are all that the rest of the response depends on. */
   readTable(table: ShownTable, rows: readonly JsonObject[], isComplete: boolean): void {
-    this.#rows += rows.length;
-    if (this.#rows > MAX_SHOWN_ROWS) return;
+    this.rows += rows.length;
+    if (this.rows > MAX_SHOWN_ROWS) return;
     if (isComplete) this.#readKeys(table, rows);
     for (const relation of table.related) this.#readRelation(table, relation, rows);
   }
@@ -115,20 +110,6 @@ class ContentsReader {
     filters.push({ relation, column: page.column, ...bounds });
   }
 
-  /** Other rows decide by some of their columns only. */
-  readHidden(table: ShownTable, rows: readonly JsonObject[]): void {
-    const { relation, key, deciding, reads } = table;
-    const read = this.#relations.find(({ oid }) => oid === relation);
-    if (!deciding || !read?.policyColumns || this.#rows > MAX_SHOWN_ROWS) return;
-    if (!this.#isReadAsOften({ relation, reads })) return;
-    const keys = this.#shown.find((each) => each.relation === relation)?.keys ?? keysOf(table, rows);
-    if (keys) this.#hidden.push({ relation, columns: key, keys, deciding: [...deciding, ...read.policyColumns] });
-  }
-
-  #isReadAsOften(read: Pick<ReadFilter, "relation" | "reads">): boolean {
-    return isReadAsOften(this.#relations, read);
-  }
-
   #readRelation(parent: ShownTable, relation: ShownRelation, rows: readonly JsonObject[]): void {
     const related = objectsAt(relation.path, rows);
     for (const { relation: joined, column, parentColumn } of relation.joins) {
@@ -143,24 +124,18 @@ class ContentsReader {
     if (relation.table && related) this.readTable(relation.table, related, relation.table.remainders.length === 0);
   }
 
-  #readKeys(table: ShownTable, rows: readonly JsonObject[]): void {
-    const { relation, key, isIndependent, reads } = table;
-    const keys = isIndependent && this.#isReadAsOften({ relation, reads }) ? keysOf(table, rows) : null;
-    if (keys) this.#shown.push({ relation, columns: key, keys });
+  #readKeys({ relation, key, members, isIndependent, reads }: ShownTable, rows: readonly JsonObject[]): void {
+    const names = key.flatMap((column) => members.get(column) ?? []);
+    if (key.length === 0 || names.length < key.length || !isIndependent || !this.#isReadAsOften({ relation, reads }))
+      return;
+    const keys = new Set<string>();
+    for (const row of rows) {
+      const values = names.map((name) => textOf(row[name]));
+      if (!values.every((value) => typeof value === "string")) return;
+      keys.add(keyText(values));
+    }
+    this.#shown.push({ relation, columns: key, keys });
   }
-}
-
-/** The keys of the rows; null if they are not known. */
-function keysOf({ key, members }: ShownTable, rows: readonly JsonObject[]): ReadonlySet<string> | null {
-  const names = key.flatMap((column) => members.get(column) ?? []);
-  if (key.length === 0 || (rows.length > 0 && names.length < key.length)) return null;
-  const keys = new Set<string>();
-  for (const row of rows) {
-    const values = names.map((name) => textOf(row[name]));
-    if (!values.every((value) => typeof value === "string")) return null;
-    keys.add(keyText(values));
-  }
-  return keys;
 }
 
 /** The values that the column has in all rows, without null; null if they are not known. */

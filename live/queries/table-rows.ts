@@ -1,6 +1,6 @@
 import type { QueryDependencies } from "../dependencies/query-dependencies.ts";
-import { isOfBuiltInType, isUnchanged, rowBefore, textOfCells } from "../matching/affected-rows.ts";
-import type { CommittedChange, ReplicatedRelation, ReplicatedRow, RowChange } from "../stream/changes.ts";
+import { textOfCells } from "../matching/affected-rows.ts";
+import type { CommittedChange, ReplicatedRelation, ReplicatedRow } from "../stream/changes.ts";
 import { isTransactionVisible } from "../stream/transaction-visibility.ts";
 
 /** The rows of one table and nothing else, as an array of arrays of texts. */
@@ -30,6 +30,7 @@ const SAME_TEXTS = new Set(
     "date time timetz timestamp timestamptz interval"
   ).split(" "),
 );
+const FIRST_OTHER_OID = 10_000;
 const BOOLEANS: ReadonlyMap<string | null, string> = new Map([
   ["t", "true"],
   ["f", "false"],
@@ -55,11 +56,12 @@ export function changeRows(
   const changed = new ChangedRows(current, rows);
   for (const { xid, change } of changes) {
     if (isTransactionVisible(xid, snapshot)) continue;
-    const { kind, relation } = change;
+    const { kind, relation, old, new: after } = change;
     const places = relation.oid === rows.relation ? placesIn(relation, rows) : null;
     if (!places) return null;
-    if (kind === "DELETE") changed.delete(places, rowBefore(change));
-    else if (kind !== "UPDATE" || !changed.update(places, change)) return null;
+    const before = old ?? after!;
+    if (kind === "DELETE") changed.delete(places, before);
+    else if (kind !== "UPDATE" || !changed.update(places, { old, before, after: after! })) return null;
   }
   return changed.current;
 }
@@ -72,6 +74,8 @@ type Places = {
   /** The deciding columns, each with its position in the result, or -1. */
   readonly deciding: readonly { readonly at: number; readonly shownAt: number }[];
 };
+
+type RowUpdate = { readonly old: ReplicatedRow | null; readonly before: ReplicatedRow; readonly after: ReplicatedRow };
 
 class ChangedRows {
   readonly #of: TableRows;
@@ -98,13 +102,14 @@ class ChangedRows {
   }
 
   /** Returns false if the row may have come or gone. */
-  update({ relation, columns, key, deciding }: Places, change: RowChange): boolean {
-    const [before, after] = [rowBefore(change), change.new!];
+  update({ relation, columns, key, deciding }: Places, { old, before, after }: RowUpdate): boolean {
     if (key.some((at) => before[at] !== after[at])) return false;
     const shown = this.#find(key, before);
     const isSame = deciding.every(({ at, shownAt }) => {
-      if (isUnchanged(change, at)) return true;
-      return shown !== null && shownAt >= 0 && shown[shownAt] === toCastText(after[at] ?? null, relation, at);
+      const value = after[at];
+      if (value === undefined || old?.[at] === value) return true;
+      if (!old && relation.columns[at]!.isIdentity) return true;
+      return shown !== null && shownAt >= 0 && shown[shownAt] === toCastText(value, relation, at);
     });
     if (!isSame) return false;
     const row =
@@ -169,7 +174,7 @@ function findPlaces(relation: ReplicatedRelation, { columns: names, keyPlaces, d
   const decidingPlaces = [...deciding].map((name) => ({ at: placeOf(name), shownAt: names.indexOf(name) }));
   const areKnown = [...columns, ...decidingPlaces.map(({ at }) => at)].every((at) => {
     const column = relation.columns[at];
-    return column && isOfBuiltInType(column) && SAME_TEXTS.has(column.typeName);
+    return column && column.typeOid < FIRST_OTHER_OID && SAME_TEXTS.has(column.typeName);
   });
   const key = keyPlaces.map((place) => columns[place]!);
   // Keys are compared as the log has them.

@@ -56,34 +56,6 @@ describe("describeShownRows", () => {
     ]).toEqual([true, true, false, false]);
   });
 
-  test.each<readonly [what: string, parts: Parameters<typeof read>[1], deciding: readonly string[] | null]>([
-    ["nothing", {}, []],
-    [
-      "columns in conditions of any depth",
-      {
-        where: [
-          filter("year", { kind: "is", value: "null" }, true),
-          {
-            kind: "or",
-            negated: true,
-            conditions: [eq("id", "1"), { kind: "and", negated: false, conditions: [eq("title", "a")] }],
-          },
-        ],
-      },
-      ["year", "id", "title"],
-    ],
-    ["columns of the order", { order: [term("year"), term("id")] }, ["year", "id"]],
-    [
-      "other rows",
-      { select: [relation("artists", columns("id"))], order: [term("id", { relation: "artists" })] },
-      null,
-    ],
-    ["groups", { select: [column("year"), aggregate("count")] }, null],
-  ])("%s decide which rows are shown", (_what, parts, deciding) => {
-    const found = describeRead(read("works", { select: columns("id"), ...parts })).deciding;
-    expect(found && [...found]).toEqual(deciding);
-  });
-
   test.each([
     ["ascending", { select: columns("id"), order: [term("id")], window: { offset: 2, limit: 3 } }, ["id", false, 3]],
     [

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { AffectedResults } from "../../../live/matching/affected-results.ts";
-import { conditionsOf, isAffected, type ResultContents } from "../../../live/matching/affected-rows.ts";
 import { RelationResults } from "../../../live/matching/relation-results.ts";
 import type { LiveQueryResult } from "../../../live/queries/live-subscriber.ts";
 import type { RowChange } from "../../../live/stream/changes.ts";
@@ -13,9 +12,9 @@ function resultOf(key: string, column: string | null, values: readonly string[],
 }
 
 const COLUMNS = [
-  { name: "list", typeName: "int4", typeOid: 23, isIdentity: true },
-  { name: "place", typeName: "int4", typeOid: 23, isIdentity: false },
-  { name: "name", typeName: "text", typeOid: 25, isIdentity: false },
+  { name: "list", typeName: "int4", isIdentity: true },
+  { name: "place", typeName: "int4", isIdentity: false },
+  { name: "name", typeName: "text", isIdentity: false },
 ];
 
 function changeOf(kind: string, before: readonly string[] | null, after: readonly string[] | null): RowChange {
@@ -80,7 +79,6 @@ const RANGED = [
       filters: [],
       arriving: [],
       shown: [{ relation: RELATION, columns: ["list"], keys: new Set(["1", "7"]) }],
-      hidden: [],
     },
   }),
 ];
@@ -131,7 +129,7 @@ test.each([
 const paged = new RelationResults<LiveQueryResult>(RELATION);
 paged.add(
   makeResult("page up to 7 with rows behind it", RELATION, [rangeOf("2", null)], {
-    contents: { filters: [], arriving: [rangeOf(null, "7")], shown: [], hidden: [] },
+    contents: { filters: [], arriving: [rangeOf(null, "7")], shown: [] },
   }),
 );
 
@@ -148,47 +146,6 @@ test.each([
     const affectedResults = new AffectedResults<LiveQueryResult>();
     affectedResults.addChange({ xid: 1, number: 1, change: changeOf(kind, before, after) }, paged);
     expect(affectedResults.list().size).toBe(count);
-  },
-);
-
-const hides = (deciding: readonly string[]): ResultContents => ({
-  filters: [],
-  arriving: [],
-  shown: [],
-  hidden: [{ relation: RELATION, columns: ["list"], keys: new Set(["1", "7"]), deciding }],
-});
-const hiding = new RelationResults<LiveQueryResult>(RELATION);
-const HIDING = [
-  makeResult("by place", RELATION, [], { contents: hides(["place"]) }),
-  makeResult("by place again", RELATION, [], { contents: hides(["place"]) }),
-  makeResult("by nothing", RELATION, [], { contents: hides([]) }),
-  makeResult("to 8 by name", RELATION, [rangeOf(null, "8")], { contents: hides(["name"]) }),
-  makeResult("by a column that is not in the log", RELATION, [], { contents: hides(["rank"]) }),
-];
-for (const result of HIDING) hiding.add(result);
-const BY_PLACE = ["by place", "by place again"];
-
-test.each([
-  ["is inserted", "INSERT", null, ["2", "9", "b"], [...BY_PLACE, "by nothing", "to 8 by name"]],
-  ["is deleted", "DELETE", ["2", "9", "b"], null, [...BY_PLACE, "by nothing", "to 8 by name"]],
-  ["changes in a column that decides", "UPDATE", ["2", "9", "b"], ["2", "8", "b"], BY_PLACE],
-  ["changes in another column", "UPDATE", ["2", "9", "b"], ["2", "9", "c"], ["to 8 by name"]],
-  ["changes in another column, outside of a range", "UPDATE", ["9", "9", "b"], ["9", "9", "c"], []],
-  ["changes in its key", "UPDATE", ["2", "9", "b"], ["3", "9", "b"], [...BY_PLACE, "by nothing", "to 8 by name"]],
-  ["changes without the old row", "UPDATE", null, ["2", "9", "b"], [...BY_PLACE, "to 8 by name"]],
-  ["keeps a large value that decides", "UPDATE", null, ["2", undefined, "b"], ["to 8 by name"]],
-  ["is shown and changes", "UPDATE", ["7", "9", "b"], ["7", "9", "c"], [...BY_PLACE, "by nothing", "to 8 by name"]],
-])(
-  "a row that %s affects the results that it may change, though it is not shown",
-  (_what, kind, before, after, found) => {
-    const affectedResults = new AffectedResults<LiveQueryResult>();
-    const change = changeOf(kind, before, after as never);
-    affectedResults.addChange({ xid: 1, number: 1, change }, hiding);
-    const expected = [...found, "by a column that is not in the log"].sort();
-    expect([...affectedResults.list().keys()].map(({ key }) => key).sort()).toEqual(expected);
-    // Commits are noted for a query that is being opened without an index of its result.
-    const noted = HIDING.filter((result) => isAffected(change, conditionsOf(result, change.relation)));
-    expect(noted.map(({ key }) => key).sort()).toEqual(expected);
   },
 );
 

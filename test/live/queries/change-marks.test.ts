@@ -81,7 +81,6 @@ const FIRST_LISTS = {
   filters: [{ relation: LISTS, column: "list", least: null, greatest: "3" }],
   arriving: [],
   shown: [],
-  hidden: [],
 };
 
 test("a result stays affected when its contents change before it is taken", () => {
