@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AsOwner, CURRENT_TIMELINE, type PrimarySnapshot } from "#postgres/database";
-import { batchLookups } from "#runtime/concurrency";
 
 /** Resolves when new snapshots include these transactions, or after a long time. */
 export type AwaitVisible = (xids: ReadonlySet<number>) => Promise<unknown>;
@@ -9,11 +8,6 @@ type FindInvisible = (xids: ReadonlySet<number>) => Promise<ReadonlySet<number>>
 
 /** The timeout of an answer: a connection to a server that has vanished gives none. */
 const ANSWER_TIMEOUT_MS = 5_000;
-/**
- * The time for which a snapshot is used again. After a crash the server may give the number of a transaction that was seen, but is lost, to
- * another one; no server starts again that fast.
- */
-const SNAPSHOT_MS = 50;
 const MIN_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 200;
 /** A transaction that is still invisible then waits for a synchronous standby that is away; subscribers cannot read its rows yet. */
@@ -28,30 +22,21 @@ const READ_SNAPSHOT = `select pg_catalog.pg_current_snapshot()::pg_catalog.text 
 /**
  * A commit is in the log a moment before it is visible, and long before where it waits for a synchronous standby. A client that receives a
  * change may read the row at once. A promoted standby may not have the transaction and give its number to another one, so its snapshot is
- * used only when the stream has changed to its timeline; until then `streamTimeline` is another one. Null if unknown. All that wait at once
- * read snapshots together.
+ * used only when the stream has changed to its timeline; until then `streamTimeline` is another one. Null if unknown.
  */
 export function makeAwaitVisible(asOwner: AsOwner, streamTimeline: () => number | null): FindInvisible {
-  let last: { readonly read: PrimarySnapshot; readonly at: number } | null = null;
   const read = async (): Promise<PrimarySnapshot | null> => {
-    const at = performance.now();
     const { rows } = await asOwner((client) => client.query<PrimarySnapshot>(READ_SNAPSHOT));
-    last = { read: rows[0]!, at };
-    return rows[0]!;
+    const { timeline } = rows[0]!;
+    return timeline === (streamTimeline() ?? timeline) ? rows[0]! : null;
   };
-  const readTogether = batchLookups(() => nullWhenLate(read().catch(() => null)));
-  const isOfStream = ({ timeline }: PrimarySnapshot) => timeline === (streamTimeline() ?? timeline);
-  const lastSnapshot = () =>
-    last && performance.now() - last.at < SNAPSHOT_MS && isOfStream(last.read) ? last.read : null;
   return async (xids) => {
     const end = performance.now() + MAX_OUTAGE_MS;
     let waitedMs = 0;
-    const known = lastSnapshot();
-    let invisible = known ? invisibleIn(known.snapshot, xids) : xids;
-    if (invisible.size === 0) return invisible;
+    let invisible = xids;
+    if (xids.size === 0) return xids;
     for (let pause = MIN_PAUSE_MS; waitedMs < MAX_WAIT_MS; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
-      const answer = await readTogether("");
-      const current = answer && isOfStream(answer) ? answer : null;
+      const current = await nullWhenLate(read().catch(() => null));
       if (current) invisible = invisibleIn(current.snapshot, invisible);
       if (invisible.size === 0) break;
       if (current) waitedMs += pause;

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { isTransactionVisible, makeAwaitVisible } from "../../../live/stream/transaction-visibility.ts";
 import { cloneDatabase } from "../../database.ts";
 
@@ -42,48 +42,5 @@ test("waiting for a transaction ends when it is visible to others", async () => 
   timeline = 1;
   await seen;
   await Promise.all([writer!.end(), reader!.end()]);
-  await database.drop();
-});
-
-test("all that wait at once read snapshots together, and what a snapshot has that was just read needs no other one", async () => {
-  const database = await cloneDatabase("empty");
-  const reader = new pg.Client({ connectionString: database.ownerUrl });
-  await reader.connect();
-  const { rows } = await reader.query<{ xid: string }>("select pg_current_xact_id()::text as xid");
-  const xids = new Set([Number(rows[0]!.xid)]);
-  let reads = 0;
-  let timeline = 1;
-  const awaitVisible = makeAwaitVisible(
-    (work) => {
-      reads++;
-      return work(reader as pg.PoolClient);
-    },
-    () => timeline,
-  );
-  const readsOf = async (work: () => Promise<unknown>) => {
-    const before = reads;
-    await work();
-    return reads - before;
-  };
-  vi.useFakeTimers({ toFake: ["performance"] });
-  try {
-    expect(await readsOf(() => Promise.all(Array.from({ length: 20 }, () => awaitVisible(xids))))).toBe(1);
-    expect(await readsOf(() => awaitVisible(xids))).toBe(0);
-    vi.advanceTimersByTime(1_000);
-    expect(await readsOf(() => awaitVisible(xids))).toBe(1);
-    // The stream goes on on another server, and the first one is still asked.
-    timeline = 2;
-    let isSeen = false;
-    const seen = awaitVisible(xids).then(() => {
-      isSeen = true;
-    });
-    await reader.query("select pg_sleep(0.05)");
-    expect(isSeen).toBe(false);
-    timeline = 1;
-    await seen;
-  } finally {
-    vi.useRealTimers();
-  }
-  await reader.end();
   await database.drop();
 });
