@@ -1,11 +1,11 @@
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import type { Readable } from "node:stream";
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import type { DraftFile, FileStore } from "#files";
-import type { MatchedRequest } from "#http";
+import { HttpError, type MatchedRequest } from "#http";
 import { findUnstorableInJson, isJsonObject } from "#runtime/json";
 import { isHeaderText, type ObjectMetadata } from "./object-rows.ts";
 import { explainStoreError, storageError } from "./storage-error.ts";
+import { writeForm } from "./write-form.ts";
 
 /** The permitted types and sizes of an upload. */
 export type UploadTerms = {
@@ -52,27 +52,37 @@ async function receiveContent(request: MatchedRequest, terms: UploadTerms, store
 async function receiveForm(request: MatchedRequest, terms: UploadTerms, store: FileStore): Promise<ReceivedFile> {
   const fields = new Map<string, string>();
   const stop = new AbortController();
-  let file: { readonly draft: Promise<DraftFile>; readonly type: string } | null = null;
+  let file: FormFile | null = null;
   const form = openForm(request.headers["content-type"]!);
   form.on("field", (name, value) => fields.set(name, value));
   form.on("file", (_field, content, _name, _encoding, partType) => {
     const type = fields.get("contentType") ?? partType;
     const draft = file ? null : receivePart(content, type, terms, store);
     if (!draft) return void content.resume();
-    file = { draft, type };
+    // A form may break before anybody reads its file.
+    content.on("error", () => {});
+    file = { content, draft, type };
     // The rest of a refused file is not parsed.
     draft.catch((error) => stop.abort(error));
   });
-  const parsed = pipeline(Readable.from(request.streamBody()), form, { signal: stop.signal });
-  const failure = await parsed.then(
+  const failure = await writeForm(request.streamBody(), form, stop.signal).then(
     () => null,
     (error: unknown) => error,
   );
-  const received = file as { readonly draft: Promise<DraftFile>; readonly type: string } | null;
+  const received = file as FormFile | null;
   if (!received) throw failure ? invalidForm(failure) : storageError("InvalidRequest", "No content provided");
+  if (failure) {
+    const refusal = stop.signal.aborted ? stop.signal.reason : invalidForm(failure);
+    // The draft would wait for the rest of the content.
+    received.content.destroy();
+    await received.draft.then(
+      (draft) => draft.discard(),
+      () => {},
+    );
+    throw refusal;
+  }
   const draft = await received.draft;
   try {
-    if (failure) throw invalidForm(failure);
     const seconds = fields.get("cacheControl");
     const about = fields.get("metadata") ?? fields.get("userMetadata");
     const cacheControl = seconds ? `max-age=${seconds}` : NO_CACHE;
@@ -88,6 +98,8 @@ async function receiveForm(request: MatchedRequest, terms: UploadTerms, store: F
   }
 }
 
+type FormFile = { readonly content: Readable; readonly draft: Promise<DraftFile>; readonly type: string };
+
 function openForm(contentType: string) {
   try {
     return new Busboy({ headers: { "content-type": contentType } as BusboyHeaders, limits: FORM_LIMITS });
@@ -102,6 +114,8 @@ async function receivePart(content: Readable, type: string, terms: UploadTerms, 
 }
 
 function invalidForm(cause: unknown) {
+  // The client has sent nothing for a while, or is gone.
+  if (cause instanceof HttpError) return cause;
   return storageError("InvalidRequest", "The form could not be read", { cause });
 }
 

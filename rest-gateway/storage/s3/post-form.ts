@@ -1,7 +1,7 @@
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import type { Readable } from "node:stream";
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import { HttpError, type MatchedRequest } from "#http";
+import { writeForm } from "../write-form.ts";
 import { s3Error } from "./s3-error.ts";
 
 /** The fields by their names in lower case. */
@@ -31,8 +31,9 @@ export async function openPostForm(request: MatchedRequest): Promise<PostForm> {
   const refuse = (message: string) => stopping.abort(s3Error("InvalidArgument", message));
   let fieldBytes = 0;
   let isOpen = false;
-  form.on("field", (name, value, isNameCut, isValueCut) => {
+  form.on("field", (name: string | undefined, value, isNameCut, isValueCut) => {
     if (isOpen) return;
+    if (name === undefined) return refuse("A field of the form has no name.");
     const key = name.toLowerCase();
     fieldBytes += Buffer.byteLength(name) + Buffer.byteLength(value);
     if (isNameCut || isValueCut || fieldBytes > MAX_FIELD_BYTES) return refuse("The fields of the form are too long.");
@@ -49,7 +50,7 @@ export async function openPostForm(request: MatchedRequest): Promise<PostForm> {
     parsed.catch((error) => file.destroy(error));
     opened.resolve({ fields, fileName, content: readFile(file, parsed), stop });
   });
-  const parsed = pipeline(Readable.from(request.streamBody()), form, { signal: stopping.signal }).catch((error) => {
+  const parsed = writeForm(request.streamBody(), form, stopping.signal).catch((error) => {
     if (stopping.signal.aborted) throw stopping.signal.reason;
     throw error instanceof HttpError ? error : s3Error("MalformedPOSTRequest", undefined, { cause: error });
   });

@@ -111,12 +111,12 @@ describe("uploads that break", () => {
   /** An upload whose request was refused while it was read goes on for a moment. */
   const draftsEnd = () => until(async () => (await drafts()).length === 0);
   /** Sends the text unchanged, and ends the connection after the last byte. */
-  const sendRaw = (head: string, body: string, end: "half-close" | "reset") =>
+  const sendRaw = (head: string, body: string, end: "half-close" | "reset", type = "text/plain") =>
     new Promise<string>((resolve) => {
       const { hostname, port } = new URL(service.url);
       let answer = "";
       const socket = connect(Number(port), hostname, () => {
-        const lines = [head, "Host: localhost", `Authorization: Bearer ${KEY}`, "Content-Type: text/plain", "", body];
+        const lines = [head, "Host: localhost", `Authorization: Bearer ${KEY}`, `Content-Type: ${type}`, "", body];
         socket.write(lines.join("\r\n"), () => (end === "reset" ? socket.resetAndDestroy() : socket.end()));
       });
       socket.on("data", (data) => (answer += data)).on("error", () => {});
@@ -128,6 +128,28 @@ describe("uploads that break", () => {
     await sendRaw(head, "x".repeat(200_000), end);
     await draftsEnd();
     expect(await namesLike("broken-%")).toEqual([]);
+  });
+
+  const FORM = "multipart/form-data; boundary=b";
+  const filePart = (bytes: number) =>
+    `--b\r\nContent-Disposition: form-data; name=""; filename="a"\r\nContent-Type: text/plain\r\n\r\n${"x".repeat(bytes)}`;
+
+  test.each(["half-close", "reset"] as const)("in the middle of a form's file (%s) leave nothing", async (end) => {
+    const head = `POST /storage/v1/object/kept/broken-form-${end} HTTP/1.1\r\nContent-Length: 1000000`;
+    await sendRaw(head, filePart(200_000), end, FORM);
+    await draftsEnd();
+    expect(await namesLike("broken-form-%")).toEqual([]);
+  });
+
+  test.each(["constructor", "__proto__"])("by a part's header %s after a large file are refused", async (name) => {
+    const part = `--b\r\n${name}: x\r\nContent-Disposition: form-data; name="a"\r\n\r\nv\r\n--b--\r\n`;
+    const response = await send(`/object/kept/header-${name}`, {
+      headers: { "content-type": FORM },
+      body: `${filePart(2_000_000)}\r\n${part}`,
+    });
+    expect([response.status, ((await response.json()) as Body).message]).toEqual([400, "The form could not be read"]);
+    await draftsEnd();
+    expect(await namesLike("header-%")).toEqual([]);
   });
 
   test("with more bytes than announced keep to the announcement", async () => {

@@ -223,6 +223,24 @@ describe("refusals", () => {
     expect(await codeOf(await fetch(target, { method: "POST", body: "x" }))).toEqual([403, "AccessDenied"]);
   });
 
+  test.each([
+    ["a field without a name", "Content-Disposition: form-data\r\n\r\nhello"],
+    [
+      "a header with the name of a method of objects",
+      'constructor: x\r\nContent-Disposition: form-data; name="a"\r\n\r\nv',
+    ],
+  ])("%s is refused, before anybody is known", async (_, part) => {
+    const response = await fetch(`${service.url}/storage/v1/s3/anything`, {
+      method: "POST",
+      headers: { "content-type": "multipart/form-data; boundary=b" },
+      body: `--b\r\n${part}\r\n--b--\r\n`,
+    });
+    expect([response.status, await response.text()]).toEqual([
+      400,
+      expect.stringMatching(/<Code>(?:InvalidArgument|MalformedPOSTRequest)</),
+    ]);
+  });
+
   test("a form that breaks off leaves no row and no file", async () => {
     const fields = Object.entries(signed()).map(
       ([name, value]) => `--x\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
