@@ -10,8 +10,9 @@ import type { ExpressionKeeper } from "./locked-relations.ts";
 const QUERY_TIMEOUT_MS = 90_000;
 
 /**
- * An empty search path makes Postgres print qualified names; expressions are compared as it prints them without unnecessary quotes. Printing takes locks in an order that a migration does not
- * know: with a lock timeout below `deadlock_timeout`, this side of a deadlock gives up, never the migration.
+ * An empty search path makes Postgres print qualified names; expressions are compared as it prints them without unnecessary quotes.
+ * Printing takes locks in an order that a migration does not know: with a lock timeout below `deadlock_timeout`, this side of a deadlock
+ * gives up, never the migration.
  */
 const SNAPSHOT_SETTINGS = `
   select pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('quote_all_identifiers', 'off', true),

@@ -12,8 +12,20 @@ export const IS_IMMUTABLE_C = `l.lanname = 'c' and p.prokind = 'f' and p.provola
       select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e'
     )`;
 
-// Built-in objects are not in pg_depend; they are in the texts, but for the functions of operators. Calls do not show the defaults of
-// arguments. A dependency on a row type does not read its table.
+/**
+ * The texts that printed expressions leave out, of the objects in `used`: calls do not show the defaults of arguments, and operators do not name
+ * their functions, of which built-in ones are not in pg_depend either.
+ */
+export function unprintedTexts(used: string): string {
+  return `select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(p.proargdefaults, 0))
+  from ${used} join pg_catalog.pg_proc p on used.class = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = used.object where p.proargdefaults is not null
+  union all
+  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.format('%I(…)', p.proname))
+  from ${used} join pg_catalog.pg_operator o on used.class = 'pg_catalog.pg_operator'::pg_catalog.regclass and o.oid = used.object
+    join pg_catalog.pg_proc p on p.oid = o.oprcode and p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace`;
+}
+
+// Built-in objects are not in pg_depend; they are in the texts. A dependency on a row type does not read its table.
 const DEPENDENCIES = `
   with recursive used (class, object) as (
     select 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid, oid from pg_catalog.pg_policy where polrelid = $1 and polname = any($2)
@@ -51,12 +63,7 @@ const DEPENDENCIES = `
   from used join pg_catalog.pg_proc p on used.class = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = used.object
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
   union all
-  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(p.proargdefaults, 0))
-  from used join pg_catalog.pg_proc p on used.class = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = used.object where p.proargdefaults is not null
-  union all
-  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.format('%I(…)', p.proname))
-  from used join pg_catalog.pg_operator o on used.class = 'pg_catalog.pg_operator'::pg_catalog.regclass and o.oid = used.object
-    join pg_catalog.pg_proc p on p.oid = o.oprcode and p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
+  ${unprintedTexts("used")}
   union all
   select pg_catalog.json_build_object('kind', 'relation', 'isSameForAll', c.relkind in ('r', 'p', 'm') and not c.relrowsecurity)
   from used join pg_catalog.pg_class c on used.class = 'pg_catalog.pg_class'::pg_catalog.regclass and c.oid = used.object`;

@@ -3,7 +3,7 @@ import { readDistributedTables } from "#catalog";
 import type { AsOwner } from "#postgres/database";
 import type { Statement } from "#postgres/statement";
 import { type ParsedFunction, parseBody, type UnparsedFunction } from "./parse-bodies.ts";
-import { findClaims, IS_IMMUTABLE_C, type PolicyDependency } from "./policy-dependencies.ts";
+import { findClaims, IS_IMMUTABLE_C, type PolicyDependency, unprintedTexts } from "./policy-dependencies.ts";
 import type { DecidingObjects, QueryDependencies } from "./query-dependencies.ts";
 import { findRowFilters, type UsedTree } from "./row-filters.ts";
 import { DEPENDS_ON_TIME, explainSystemFunction, type SystemFunction } from "./system-functions.ts";
@@ -140,13 +140,7 @@ const DEPENDENCIES = `${USED}, found (class, object) as (
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(c.conbin, 0))
   from found as used join pg_catalog.pg_constraint c on used.class = ${CLASS("pg_constraint")} and c.oid = used.object where c.conbin is not null
   union all
-  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(p.proargdefaults, 0))
-  from found as used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object where p.proargdefaults is not null
-  union all
-  -- Dependencies and texts do not name the built-in function of an operator.
-  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.format('%I(…)', p.proname))
-  from found as used join pg_catalog.pg_operator o on used.class = ${CLASS("pg_operator")} and o.oid = used.object
-    join pg_catalog.pg_proc p on p.oid = o.oprcode and p.oid < ${FIRST_USER_OID}
+  ${unprintedTexts("found as used")}
   union all
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_viewdef(c.oid))
   from found as used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object where c.relkind = 'v'
