@@ -18,7 +18,7 @@ import {
   readKeys,
   readRowAsText,
 } from "./explain-read.ts";
-import { findMissingTableGrants, inRolledBackTransaction } from "./inspect/explain.ts";
+import { findMissingTableGrants, inRolledBackTransaction, lacksUsage } from "./inspect/explain.ts";
 
 export const WRITE_COMMANDS: readonly WriteCommand[] = ["insert", "update", "delete"];
 
@@ -70,9 +70,9 @@ export async function explainWrite(
   const { role } = context;
   const policies = applicablePolicies(catalog, table, role, write.command);
   const selecting = write.command === "insert" ? [] : (applicablePolicies(catalog, table, role, "select") ?? []);
-  // Its policies cannot be evaluated as a role that may not name the table.
-  const isNameable = catalog.hasPrivilege(role, "usage", catalog.schemas.get(table.schema)!);
-  const stages = policies === null || !isNameable ? [] : stagesOf(write, { policies, selecting });
+  // Policies cannot be evaluated as a role that cannot name their table.
+  const isEvaluated = policies !== null && !lacksUsage(role, table, catalog);
+  const stages = isEvaluated ? stagesOf(write, { policies, selecting }) : [];
   const evaluated = new Set(stages.flatMap(({ on, policies }) => (policies.length > 0 ? on : [])));
   const { tried, isPartial } = await inRolledBackTransaction(owner, context, { asRole: false }, async () => {
     const keys = await findKeys(rows, write, owner);

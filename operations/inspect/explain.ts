@@ -65,18 +65,21 @@ export async function explainStatement(client: pg.ClientBase, { text, values }: 
   return rows.map((row) => row["QUERY PLAN"]).join("\n");
 }
 
+/** True if the role may not use the schema of the table, and so cannot name the table. */
+export function lacksUsage(role: string, table: CatalogTable, catalog: Catalog): boolean {
+  const schema = catalog.schemas.get(table.schema);
+  return schema !== undefined && !catalog.hasPrivilege(role, "usage", schema);
+}
+
 /** The grants that a role lacks for a command on a table, as SQL. */
 export function findMissingTableGrants(
   { role, verb, table }: { readonly role: string; readonly verb: TablePrivilege; readonly table: CatalogTable },
   catalog: Catalog,
 ): string[] {
-  const schema = catalog.schemas.get(table.schema);
   const isGranted = hasAnyColumnPrivilege(catalog, role, verb, table);
   const to = `to ${quotedName(role)};`;
   return [
-    ...(schema && !catalog.hasPrivilege(role, "usage", schema)
-      ? [`grant usage on schema ${quotedName(table.schema)} ${to}`]
-      : []),
+    ...(lacksUsage(role, table, catalog) ? [`grant usage on schema ${quotedName(table.schema)} ${to}`] : []),
     ...(isGranted ? [] : [`grant ${verb} on ${quotedName(table.schema, table.name)} ${to}`]),
   ];
 }
