@@ -10,13 +10,15 @@ import { makeFunctionsProject } from "./project.ts";
 const MANY = Array.from({ length: 25 }, (_, index) => `many${index}`);
 const LARGE = ["large0", "large1", "large2"];
 
-/** Waits until the client leaves, matches a pattern without an end, or keeps megabytes, as the query says. */
+/** Waits until the client leaves, matches a pattern without an end, or keeps megabytes, at once or after its response, as the query says. */
 const CODE = `
   let count = 0;
   const kept = [];
   Deno.serve(async (req) => {
     const query = new URL(req.url).searchParams;
-    if (query.has("keep")) kept.push(Buffer.alloc(Number(query.get("keep")) * 2 ** 20, 1));
+    const keep = (megabytes) => kept.push(Buffer.alloc(Number(megabytes) * 2 ** 20, 1));
+    if (query.has("keep")) keep(query.get("keep"));
+    if (query.has("later")) setTimeout(keep, 500, query.get("later"));
     if (query.has("note")) console.log(query.get("note"));
     if (query.has("pattern")) /^(a+)+$/.test("a".repeat(40) + "b");
     if (query.has("throw")) setTimeout(() => { throw new Error("nobody catches this"); });
@@ -102,7 +104,7 @@ describe("the threads of all functions", () => {
       const users = MANY.slice(0, 4).map((name, index) => ({ name, sender: { sub: index < 2 ? "7" : "8" } }));
       const held = users.map(({ name, sender }) => call(`${name}?wait`, sender, small).catch(() => null));
       for (const { name, sender } of users) expect((await call(name, sender, small)).status).toBe(200);
-      for (const { name, sender } of users) await call(`${name}?keep=12`, sender, small);
+      for (const { name, sender } of users) await call(`${name}?later=12`, sender, small);
       expect(await Promise.race(held)).toEqual({
         status: 546,
         body: expect.objectContaining({ code: "WORKER_LIMIT" }),
