@@ -111,7 +111,11 @@ export async function judgeUndo(
   const skipped = effects.find(({ isSkipped }) => isSkipped);
   if (skipped) return refuse("It changes the server, and is not rehearsed.", skipped);
   const unproven = start.stored === null ? effects.find(({ changesRows }) => changesRows) : undefined;
-  if (unproven) return refuse("It changes rows, and the copy has none to compare.", unproven);
+  if (unproven)
+    return refuse(
+      "It writes rows, and without a copy of the rows nothing shows that a reverse restores them.",
+      unproven,
+    );
   return inRolledBack(client, async () => {
     const migrated = await readSchemaState(client);
     const [dropped] = listDropped(migrated, start.schema);

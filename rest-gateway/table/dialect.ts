@@ -165,12 +165,13 @@ class TableDialect implements Dialect<ParsedTableRequest> {
 
   explainError(thrown: unknown, caller: Caller, parsed: ParsedTableRequest | null, intent: Intent | null) {
     const { role } = caller;
+    const isAnonymous = role === this.#config.anonRole;
     if (parsed?.precheck && isSerializationFailure(thrown)) return preconditionFailed(thrown);
     return toTableError(thrown, {
-      anonymous: role === this.#config.anonRole,
+      anonymous: isAnonymous,
       columnHint: (hint) => visibleColumnHint(hint, this.#catalog(), role),
       grantHint: (message) =>
-        this.#showsGrants(caller) ? missingGrantHint(message, { role, intent }, this.#catalog()) : null,
+        this.#showsGrants(caller) ? missingGrantHint(message, { role, isAnonymous, intent }, this.#catalog()) : null,
     });
   }
 

@@ -172,10 +172,14 @@ const VERBS: Readonly<Record<Intent["kind"], readonly TablePrivilege[]>> = {
   call: ["select"],
 };
 
-type RefusedRequest = { readonly role: string; readonly intent: Intent | null };
+type RefusedRequest = { readonly role: string; readonly isAnonymous: boolean; readonly intent: Intent | null };
 
-/** Returns the SQL that grants the missing privileges to the role; null if the catalogue finds none. */
-export function missingGrantHint(message: string, { role, intent }: RefusedRequest, catalog: Catalog): string | null {
+/** Returns the SQL that grants the missing privileges to the role, and what else may help; null if the catalogue finds none. */
+export function missingGrantHint(
+  message: string,
+  { role, isAnonymous, intent }: RefusedRequest,
+  catalog: Catalog,
+): string | null {
   const merges = intent?.kind === "insert" && intent.upsert?.resolution === "merge";
   const verbs: readonly TablePrivilege[] = merges ? ["insert", "update", "select"] : VERBS[intent?.kind ?? "read"];
   const written = intent && {
@@ -185,12 +189,15 @@ export function missingGrantHint(message: string, { role, intent }: RefusedReque
   };
   const missing = findMissingGrants(message, { role, verbs, ...(written && { written }) }, catalog);
   if (missing.length === 0) return null;
-  const grants = missing.map(({ sql }) => sql).join(" ");
   const refused = missing.flatMap(({ refusedColumns }) => refusedColumns);
   // A row that is merged is found by a column that it has to contain.
-  if (merges || refused.length === 0) return `Grant what the role lacks, as the owner: ${grants}`;
-  const columns = refused.map((column) => quotedName(column)).join(", ");
-  return `Leave out ${columns}, or grant what the role lacks, as the owner: ${grants}`;
+  const mayLeaveOut = !merges && refused.length > 0;
+  const ways = [
+    ...(isAnonymous ? ["sign in"] : []),
+    ...(mayLeaveOut ? [`leave out ${refused.map((column) => quotedName(column)).join(", ")}`] : []),
+    `grant what the role lacks, as the owner: ${missing.map(({ sql }) => sql).join(" ")}`,
+  ].join(", or ");
+  return `${ways[0]!.toUpperCase()}${ways.slice(1)}`;
 }
 
 /** The columns of the target that a request sets. An update by key also sends the key, so its columns are not known. */

@@ -87,14 +87,15 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   async undo({ migrate }, { isConfirmed, isForced }) {
     const undone = await undoMigration(migrate, { isConfirmed, isForced, report: console.error });
     const printed = printMigrationUndo(undone);
-    if (undone.undo.verdict === "cannot be undone") throw new Error(printed);
+    if (undone.undo.verdict === "cannot be undone")
+      throw new Error(`${printed}\nWrite a new migration that takes back what it has done, or restore a backup.`);
     const needsForce = undone.changedSince.length > 0;
     const unchanged = `Nothing was changed. With --yes${needsForce ? " --force" : ""} it is undone.`;
     if (isConfirmed && needsForce && !isForced) throw new Error(`${printed}\n${unchanged}`);
     console.log(printed);
     console.log(
       isConfirmed
-        ? `It is undone. The next start or ${commandLine("migrate")} applies it again, unless ${commandLine("migrate", "uncommit")} turns it back into files in current/.`
+        ? `It is undone. Its file stays, so the next start or ${commandLine("migrate")} applies it again. To change or delete it, first stop the service, which applies each file of current/, then turn it back into files there: ${commandLine("migrate", "uncommit")}`
         : unchanged,
     );
   },

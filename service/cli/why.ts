@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { type Catalog, type CatalogTable, type Policy, policyCondition } from "#catalog";
+import { isPathUnder } from "#http";
 import { REALTIME_PUBLICATION } from "#live/stream";
 import {
   type ExplainableRequest,
@@ -26,7 +27,10 @@ import { printExplainedWrite } from "./print-explained-write.ts";
 
 const REALTIME_PREFIX = "/realtime/v1";
 
+const STORAGE_PREFIX = "/storage/v1";
+
 const GRAPHQL_QUERY = /^\s*(?:\{|query\b)/;
+const GRAPHQL_WRITE = /^\s*(?:mutation|subscription)\b[^{]*\{/;
 const GRAPHQL_REQUEST = { interfaceName: "graphql", path: "/graphql" } as const;
 
 function printExplainedRead(
@@ -99,7 +103,7 @@ await runCommand({
   it can be live; or which privileges and policies refuse a write. Changes nothing.
   REQUEST is an address or a path below /rest/v1 (which may be omitted), /api, /users, or /realtime/v1 for a subscription
   to changes; or a GraphQL query, of which the statement is explained.
-  --user   a user, by e-mail address or user name, with the role and the claims of the account
+  --user   a user, by e-mail address or user name, with the role and the claims of the account, of which --claims replaces some
   --insert, --update, --delete   explains this write, of a row or of the rows of the request
   --body   a JSON object of the written columns
 
@@ -124,18 +128,21 @@ Examples:
   async run(baseConfig, requests, options) {
     const address = parseRequest(requests, options);
     const { user } = options;
-    if (user !== undefined && [options.role, options.sub, options.claims].some((option) => option !== undefined))
-      throw new UsageError("--user has a role and claims: it cannot be combined with --role, --sub or --claims.");
+    if (user !== undefined && [options.role, options.sub].some((option) => option !== undefined))
+      throw new UsageError("--user has a role and a number: it cannot be combined with --role or --sub.");
     const addressed = GRAPHQL_QUERY.test(address) ? null : parseAddress(address);
     const write = parseWriteOptions(options);
     if (write && (!addressed || addressed.interfaceName === "realtime"))
       throw new UsageError("A write is explained for a path below /rest/v1, /api or /users.");
     await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
       const { requestUrl, directUrl } = postgres;
+      const chosenClaims = parseClaimOptions(options);
       const { role, claims } =
         user === undefined
-          ? { role: String(options.role ?? config.anonRole), claims: parseClaimOptions(options) }
-          : await readUserCaller(String(user), config, directUrl);
+          ? { role: String(options.role ?? config.anonRole), claims: chosenClaims }
+          : await readUserCaller(String(user), config, directUrl, chosenClaims);
+      if (claims.aal === "aal2" && chosenClaims.aal === undefined)
+        console.log(`${user} is explained as after a second factor. Without it: --claims '{"aal": "aal1"}'.\n`);
       const { interfaceName, path } = addressed ?? GRAPHQL_REQUEST;
       const context = makeCallerContexts(catalog, config)({ role, claims }, { interfaceName, path });
       const printAll = async (login: pg.ClientBase, owner: pg.ClientBase): Promise<void> => {
@@ -173,7 +180,13 @@ Examples:
 
 function parseRequest(requests: readonly string[], options: Readonly<Record<string, unknown>>): string {
   const [address, ...others] = requests;
-  if (address !== undefined && others.length === 0) return address;
+  if (address !== undefined && others.length === 0) {
+    if (GRAPHQL_WRITE.test(address))
+      throw new UsageError(
+        "Of GraphQL, only queries are explained. Explain the write with --insert, --update or --delete.",
+      );
+    return address;
+  }
   const command = WRITE_COMMANDS.find((each) => options[each] === true);
   const body = requests.find((each) => each.startsWith("{"));
   if (command && command !== "delete" && body && options.body === undefined)
@@ -206,6 +219,12 @@ function parseBody(text: string): RequestedWrite["values"] {
 function parseAddress(addressOrUrl: string): ExplainableRequest {
   const address = addressOrUrl.replace(/^https?:\/\/[^/]+(?=\/)/i, "");
   const { pathname, searchParams } = new URL(address, "http://localhost");
+  if (isPathUnder(STORAGE_PREFIX, pathname)) {
+    const policies = "select * from pg_policies where schemaname = 'storage' and tablename = 'objects'";
+    throw new UsageError(
+      `Requests for files are not explained. The policies that decide: ${commandLine("sql", `"${policies}"`)}`,
+    );
+  }
   if (pathname !== REALTIME_PREFIX && !pathname.startsWith(`${REALTIME_PREFIX}/`)) return parseReadAddress(address);
   const [schema, request] = toTableRequest(searchParams);
   return { ...parseReadAddress(request, schema), interfaceName: "realtime", path: pathname };

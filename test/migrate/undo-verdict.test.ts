@@ -67,7 +67,7 @@ describe("a migration that cannot be undone", () => {
     const undo = await judgeFinal(sql, false);
     expect(undo).toMatchObject({
       verdict: "cannot be undone",
-      reason: "It changes rows, and the copy has none to compare.",
+      reason: "It writes rows, and without a copy of the rows nothing shows that a reverse restores them.",
     });
   });
 });

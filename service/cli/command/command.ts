@@ -24,6 +24,7 @@ type CommandDefinition = {
 /** Runs a command: handles `--help`, reads the settings, prints errors and sets the exit code. */
 export async function runCommand({ usage, options = {}, passThrough = false, run }: CommandDefinition): Promise<void> {
   growYoungGeneration();
+  process.stdout.off("error", endWithReader).on("error", endWithReader);
   try {
     const { values, positionals } = passThrough ? passArguments() : parseCommandLine(options);
     if (values.help) {
@@ -40,6 +41,12 @@ export async function runCommand({ usage, options = {}, passThrough = false, run
     console.error(isExplained(error) ? inRed(messageOf(error)) : error);
     process.exitCode = isUsageError ? EXIT_USAGE : EXIT_FAILURE;
   }
+}
+
+/** Ends the command when the reader of its output has ended, as `head` does. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+  process.exit();
 }
 
 const MAX_USAGE_LINES = 10;

@@ -90,7 +90,16 @@ test("other callers of a database that is not the service's own get the error of
   });
 });
 
+const hintFor = (message: string) =>
+  missingGrantHint(message, { role: "stranger", isAnonymous: true, intent: null }, catalog);
+
+test("a refused caller without a sign-in is told to sign in, or the missing grant", () => {
+  expect(hintFor("permission denied for table people")).toBe(
+    'Sign in, or grant what the role lacks, as the owner: grant select on "api"."people" to "stranger";',
+  );
+});
+
 test("a message about something else has no hint", () => {
-  expect(missingGrantHint("permission denied for sequence x", { role: "anon", intent: null }, catalog)).toBeNull();
-  expect(missingGrantHint("permission denied for table nowhere", { role: "anon", intent: null }, catalog)).toBeNull();
+  expect(hintFor("permission denied for sequence x")).toBeNull();
+  expect(hintFor("permission denied for table nowhere")).toBeNull();
 });

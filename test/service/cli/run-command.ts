@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { format, promisify } from "node:util";
@@ -56,6 +57,17 @@ export function runCommandWith(
     ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
     (error) => error as CommandResult,
   );
+}
+
+/** Starts a command like a person, with these settings and no other. */
+export function startCommand(name: string, words: readonly string[], settings: NodeJS.ProcessEnv) {
+  const command = [...WITH_COMPILE_CACHE, fileOf(name), ...words];
+  const child = spawn(process.execPath, command, { cwd: REPOSITORY, env: environmentOf(settings) });
+  return {
+    stdout: child.stdout,
+    stderr: child.stderr,
+    exited: once(child, "exit").then(([code]) => code as number | null),
+  };
 }
 
 const fileOf = (name: string) => join(REPOSITORY, `service/cli/${name}.ts`);

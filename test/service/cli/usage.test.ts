@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { runCommandWith, runWithoutDatabase } from "./run-command.ts";
+import { runCommandWith, runWithoutDatabase, startCommand } from "./run-command.ts";
 
 const folder = useFolder("content-service-usage-");
 
@@ -39,6 +40,13 @@ describe("a file that does not exist", () => {
     expect([code, stdout, stderr]).toEqual([1, "", "File not found: none.gz.\n"]);
     expect(existsSync(join(folder, "none"))).toBe(false);
   });
+});
+
+test("a command ends without an error when the reader of its output has ended", async () => {
+  const { stdout, stderr, exited } = startCommand("keys", [], { DATA_DIR: join(folder, "none"), JWT_SECRET: SECRET });
+  stdout.destroy();
+  const [printed, code] = await Promise.all([text(stderr), exited]);
+  expect([code, printed]).toEqual([0, ""]);
 });
 
 describe("keys that do not exist yet", () => {

@@ -103,13 +103,16 @@ describe("npm run why", () => {
       const { stdout, stderr } = await why("--user", "ada.why@example.org", "notes?id=gt.70");
       expect(stderr).toBe("");
       expect(stdout).toContain("authenticated sees 2 of 2 rows.");
+      const otherClaims = ["--claims", '{"sub": "8"}'];
+      expect((await why("--user", "ada.why@example.org", ...otherClaims, "notes?id=gt.70")).stdout).toContain(
+        "authenticated sees 0 of 2 rows.",
+      );
       const mixed = await why("--user", "ada.why@example.org", "--sub", "7", "notes");
       expect([mixed.code, mixed.stderr]).toEqual([2, expect.stringContaining("cannot be combined")]);
       const unknown = await why("--user", "nobody@example.org", "notes");
-      expect([unknown.code, unknown.stderr]).toEqual([
-        2,
-        expect.stringContaining('User "nobody@example.org" not found.'),
-      ]);
+      expect([unknown.code, unknown.stderr]).toEqual([1, 'User "nobody@example.org" not found.\n']);
+      const number = await why("--user", "7", "notes");
+      expect(number.stderr).toBe('User "7" not found. A number is given with --role and --sub 7.\n');
     } finally {
       await withClient(database.ownerUrl, (client) => client.query("delete from public.notes where id > 70"));
     }
@@ -322,6 +325,8 @@ describe("npm run why", () => {
       [["--insert", "--body", "{", "notes"], "--body must be a JSON object"],
       [["--insert", "{ notes { totalCount } }"], "A write is explained for a path below"],
       [["--delete", "/realtime/v1?table=notes"], "A write is explained for a path below"],
+      [["mutation Add { createNote { id } }"], "Of GraphQL, only queries are explained."],
+      [["/storage/v1/object/avatars/2/me.png"], "Requests for files are not explained."],
       [["--insert", '{"id": 5}', "notes"], "Write the columns after --body: --insert --body '{\"id\": 5}'"],
     ])("%j is a usage error", async (words, error) => {
       const { code, stdout, stderr } = await why(...words);
