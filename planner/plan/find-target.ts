@@ -221,6 +221,8 @@ const MAX_PIECE_LENGTH = 3;
 const MAX_RANKED = 50;
 /** Comparing with more names would make the error too slow. */
 const MAX_CANDIDATES = 500;
+/** The length of a name, or of a list of parameters, that is compared: longer ones are no misspelling. */
+const MAX_COMPARED_LENGTH = 1_000;
 
 type SuggestionRules = {
   /** The minimum similarity, from 0 to 1. */
@@ -238,7 +240,7 @@ export function suggestName(
   candidates: readonly string[],
   { minSimilarity: least, mayName }: SuggestionRules,
 ): string | null {
-  if (candidates.length > MAX_CANDIDATES) return null;
+  if (candidates.length > MAX_CANDIDATES || name.length > MAX_COMPARED_LENGTH) return null;
   const wanted = name.toLowerCase();
   const exact = candidates.find((candidate) => candidate.toLowerCase() === wanted && mayName(candidate));
   if (exact !== undefined) return exact;

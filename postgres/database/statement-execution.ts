@@ -247,7 +247,8 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
 
   #continueInSlowPool(): void {
     this.#isLong = this.#pool === this.#slowPool;
-    this.#pool = this.#slowPool!;
+    // A late cancel may hit a statement that has no other pool.
+    this.#pool = this.#slowPool ?? this.#pool;
     this.#pool.submit(this);
   }
 

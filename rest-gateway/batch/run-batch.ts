@@ -265,8 +265,9 @@ function failureOf<Parsed extends ParsedRequest>(
   return new BatchFailure(null, error);
 }
 
-/** Statements that clear the response settings of an earlier part, if the router keeps settings from being reset. */
+/** Statements that clear what an earlier part has set for its response, if the router keeps settings from being reset. */
 const NO_RESPONSE_SETTINGS = [
+  ["pgrst.inserted", ""],
   ["response.headers", ""],
   ["response.status", ""],
 ] as const;

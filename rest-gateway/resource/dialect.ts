@@ -49,7 +49,15 @@ import { makeResourceBatches } from "./resource-batch.ts";
 import { cacheHeaders } from "./respond.ts";
 import { callAction, changeRow, createRows, deleteRow } from "./write.ts";
 
-const SHAPING_HEADERS = ["content-type", "accept", "if-match", "if-none-match", "if-unmodified-since"] as const;
+const SHAPING_HEADERS = [
+  "content-type",
+  "content-profile",
+  "accept",
+  "accept-profile",
+  "if-match",
+  "if-none-match",
+  "if-unmodified-since",
+] as const;
 
 const EMPTY_BYTES = Buffer.alloc(0);
 

@@ -86,7 +86,7 @@ export function makePrecheck(
   return async (run) => {
     const { body, rowCount, total } = await run(read);
     const isCut = total !== null && total > rowCount!;
-    const digest = isCut ? "" : digestOf(body as string | Buffer);
+    const digest = isCut ? "" : digestOf((body ?? "") as string | Buffer);
     const isDone = parsePreconditions(headers).every((precondition) =>
       precondition.any ? rowCount! > 0 !== precondition.negated : isMet(precondition, digest),
     );

@@ -68,12 +68,16 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
   }
 }
 
-/** Returns the same function with a cache of the most recently used results. Errors are not cached. */
+/**
+ * Returns the same function with a cache of the most recently used results, whose weights have the sum `max`: 1 each unless `weightOf`
+ * says otherwise. Errors are not cached.
+ */
 export function memoizeRecent<Key, Value extends NonNullable<unknown>>(
   max: number,
   work: (key: Key) => Value,
+  weightOf?: (key: Key) => number,
 ): (key: Key) => Value {
-  const results = new RecentMap<Key, Value>(max);
+  const results = new RecentMap<Key, Value>(max, weightOf);
   return (key) => {
     const cached = results.get(key);
     if (cached !== undefined) return cached;

@@ -14,7 +14,12 @@ import { type ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } fro
 import { parseJsonExactly } from "#runtime/json";
 import { refusalOf } from "../../documents/graphql-refusal.ts";
 import { type ExplainError, errorsOf, responseExtensions } from "../../operations/errors.ts";
-import type { OperationRequestInfo, OperationStages, PreparedOperation } from "../../operations/operation.ts";
+import type {
+  OperationOutcome,
+  OperationRequestInfo,
+  OperationStages,
+  PreparedOperation,
+} from "../../operations/operation.ts";
 import { prepareOperation } from "../../operations/prepare-operation.ts";
 import type { OperationResult } from "../../operations/run-compiled.ts";
 import { isRevoked, readConnectionCredentials, readCredentials } from "../request/authenticate.ts";
@@ -60,9 +65,16 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The interval of checks for expired tokens, within the tolerance for clock differences. */
 const EXPIRY_CHECK_MS = 500;
 
-/** The memory that an open operation reserves. */
+/** An operation as its message has it. */
+export type SentOperation = { readonly id: string; readonly payload: unknown; readonly message: string };
+
+/** An operation from its message to its end, and the memory that it reserves. */
 type OpenOperation = {
+  readonly id: string;
   readonly sent: Reservation;
+  hasEnded: boolean;
+  /** Null until a subscription has begun, and for other operations. */
+  results: Exclude<OperationOutcome, { kind: "result" }>["results"] | null;
   /** Null until the document is parsed. */
   document: { readonly node: DocumentNode; readonly bytes: number } | null;
 };
@@ -74,8 +86,8 @@ export class SocketConnection {
   readonly #request: SocketRequest;
   readonly #left = new AbortController();
   /** Queries and mutations; other operations are subscriptions. */
-  readonly #underway = new Map<string, PreparedOperation>();
-  readonly #open = new Map<string, OpenOperation>();
+  readonly #underway = new Map<object, PreparedOperation>();
+  readonly #open = new Map<object, OpenOperation>();
   readonly #quota: ByteQuota;
   readonly #documentQuota: ByteQuota;
   readonly #documents: SharedBytes<DocumentNode>;
@@ -135,15 +147,25 @@ export class SocketConnection {
       this.#channel.close(4403, "Token expired");
   }
 
-  /** Throws if the operation is rejected. `message` is the text of the whole message. */
-  async prepare(id: string, payload: unknown, message: string): Promise<PreparedOperation> {
+  /**
+   * Throws if the operation is rejected. `key` stands for it until `ended`: a client may use its id for another one while it still runs.
+   * `message` is the text of the whole message.
+   */
+  async prepare(key: object, { id, payload, message }: SentOperation): Promise<PreparedOperation> {
     const { findDocument, stages, maxOperations } = this.#services;
+    this.#left.signal.throwIfAborted();
     if (this.#isLeaving) throw refusalOf("The service is shutting down: connect again.", "SERVICE_UNAVAILABLE");
     if (this.#open.size >= maxOperations) {
       throw refusalOf(`This connection has ${maxOperations} operations open already.`, "RATE_LIMITED");
     }
-    const open: OpenOperation = { sent: new Reservation(this.#quota), document: null };
-    this.#open.set(id, open);
+    const open: OpenOperation = {
+      id,
+      sent: new Reservation(this.#quota),
+      hasEnded: false,
+      results: null,
+      document: null,
+    };
+    this.#open.set(key, open);
     try {
       refuseShortage(open.sent.resize(BASE_OPERATION_BYTES + heapSize([id, payload])), this.#quota);
       const sent = parseParameters(payload, () => (parseJsonExactly(message) as { readonly payload: unknown }).payload);
@@ -152,22 +174,29 @@ export class SocketConnection {
         { ...sent, query: await findDocument(sent) },
         this.#circumstances(),
       );
-      if (this.#open.get(id) === open) this.#holdDocument(open, operation);
-      if (operation.kind !== "subscription") this.#underway.set(id, operation);
-      return operation;
+      if (open.hasEnded) operation.release();
+      this.#left.signal.throwIfAborted();
+      this.#holdDocument(open, operation);
+      if (operation.kind !== "subscription") this.#underway.set(key, operation);
+      return { ...operation, run: () => runUntilEnd(operation, open) };
     } catch (error) {
-      this.ended(id);
+      this.ended(key);
       throw error;
     }
   }
 
+  /** True if an operation with this id has not ended, even if its client has completed it. */
+  isInUse(id: string): boolean {
+    return this.#open.values().some((open) => open.id === id);
+  }
+
   /** Called when an operation has ended for any reason. */
-  ended(id: string): void {
-    const open = this.#open.get(id);
+  ended(key: object): void {
+    const open = this.#open.get(key);
     if (open) this.#release(open);
-    this.#open.delete(id);
-    this.#underway.get(id)?.release();
-    this.#underway.delete(id);
+    this.#open.delete(key);
+    this.#underway.get(key)?.release();
+    this.#underway.delete(key);
     if (this.#isLeaving) this.#closeWhenIdle();
   }
 
@@ -229,7 +258,10 @@ export class SocketConnection {
     open.document = { node: document, bytes };
   }
 
-  #release({ sent, document }: OpenOperation): void {
+  #release(open: OpenOperation): void {
+    const { sent, document, results } = open;
+    open.hasEnded = true;
+    void results?.return();
     sent.release();
     if (document) this.#documents.release(document.node, document.bytes);
   }
@@ -267,6 +299,15 @@ export class SocketConnection {
       else this.#closeAfter(expiresAt);
     }, wait).unref();
   }
+}
+
+/** Ends results that begin after their operation has ended, of which the protocol does not know any more. */
+async function runUntilEnd(operation: PreparedOperation, open: OpenOperation): Promise<OperationOutcome> {
+  const outcome = await operation.run();
+  if (outcome.kind === "result") return outcome;
+  open.results = outcome.results;
+  if (open.hasEnded) await outcome.results.return();
+  return outcome;
 }
 
 function refuseShortage(shortage: Shortage | null, { limit }: ByteQuota): void {

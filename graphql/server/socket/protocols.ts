@@ -1,9 +1,10 @@
 import type { ExecutionArgs, ExecutionResult } from "grafast/graphql";
 import { makeServer, type Server } from "graphql-ws";
+import { refusalOf } from "../../documents/graphql-refusal.ts";
 import { errorsOf, toGraphQLError } from "../../operations/errors.ts";
 import type { PreparedOperation } from "../../operations/operation.ts";
 import type { OperationResult } from "../../operations/run-compiled.ts";
-import type { SocketChannel, SocketConnection } from "./connection.ts";
+import type { SentOperation, SocketChannel, SocketConnection } from "./connection.ts";
 
 /** https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md */
 export const TRANSPORT_WS = "graphql-transport-ws";
@@ -19,7 +20,10 @@ export function makeTransportWs({ initTimeoutMs }: { initTimeoutMs: number }): T
     },
     onSubscribe: async ({ extra }, id, payload) => {
       try {
-        return await extra.prepare(id, payload, extra.message);
+        // The library knows one operation of an id, and would lose another one that still runs.
+        if (extra.isInUse(id))
+          throw refusalOf("The id is that of an operation that has not ended.", "VALIDATION_ERROR");
+        return await extra.prepare(payload, { id, payload, message: extra.message });
       } catch (error) {
         return errorsOf(error);
       }
@@ -27,11 +31,8 @@ export function makeTransportWs({ initTimeoutMs }: { initTimeoutMs: number }): T
     execute: runOperation,
     subscribe: runOperation,
     onNext: ({ extra }, _id, _payload, _args, result) => extra.toPayload(result as OperationResult),
-    onError: ({ extra }, id, _payload, errors) => {
-      extra.ended(id);
-      return extra.explainAll(errors);
-    },
-    onComplete: ({ extra }, id) => extra.ended(id),
+    onError: ({ extra }, _id, _payload, errors) => extra.explainAll(errors),
+    onComplete: ({ extra }, _id, payload) => extra.ended(payload),
   });
 }
 
@@ -124,19 +125,19 @@ export class SubscriptionsTransportWs {
     this.#open.set(id, stop);
     try {
       await this.#introduction;
-      if (!stopper.signal.aborted) await this.#run(id, payload, text, stopper.signal);
+      if (!stopper.signal.aborted) await this.#run(stop, { id, payload, message: text }, stopper.signal);
     } catch (error) {
       const [payload] = this.#connection.explainAll([error]);
       if (!stopper.signal.aborted) await this.#say({ type: "error", id, payload });
     } finally {
       if (this.#open.get(id) === stop) this.#open.delete(id);
-      // The id is released unless another operation uses it.
-      if (!this.#open.has(id)) this.#connection.ended(id);
+      this.#connection.ended(stop);
     }
   }
 
-  async #run(id: string, payload: unknown, text: string, stopped: AbortSignal): Promise<void> {
-    const operation = await this.#connection.prepare(id, payload, text);
+  async #run(key: object, sent: SentOperation, stopped: AbortSignal): Promise<void> {
+    const { id } = sent;
+    const operation = await this.#connection.prepare(key, sent);
     const outcome = await operation.run();
     if (outcome.kind === "result") {
       if (!stopped.aborted) await this.#say({ type: "data", id, payload: this.#connection.toPayload(outcome.result) });
@@ -153,10 +154,8 @@ export class SubscriptionsTransportWs {
 
   #stop(id: string): void {
     const stop = this.#open.get(id);
-    if (!stop) return;
     this.#open.delete(id);
-    this.#connection.ended(id);
-    stop();
+    stop?.();
   }
 
   #say(message: object): Promise<void> {

@@ -125,6 +125,7 @@ class GraphqlSession implements SocketSession {
     if (data.length <= LARGE_BODY_BYTES && this.#order.isIdle) return this.#protocol.handleMessage(String(data));
     reading.pause();
     const isAccepted = await this.#order.read(() => checkSize(data, this.connection)).finally(() => reading.resume());
+    if (this.#accepted.webSocket.readyState !== WebSocket.OPEN) return;
     if (isAccepted) return this.#protocol.handleMessage(String(data));
     this.close(4400, "A message has too many values or levels");
   }

@@ -190,7 +190,7 @@ function toPreferences(
     operators: preferences.has("operators") || null,
     etag: preferences.has("etag") || null,
     timezone: preferences.get("timezone") ?? null,
-    maxAffected: /^-?\d+$/.test(maxAffected) ? Number(maxAffected) : null,
+    maxAffected: /^-?\d+$/.test(maxAffected) ? Math.min(Number(maxAffected), Number.MAX_SAFE_INTEGER) : null,
   };
 
   function choice<Name extends PreferenceChoice>(name: Name): Preferences[Name] {

@@ -10,9 +10,9 @@ import type {
   SelectItem,
   WithEmbedPath,
 } from "#planner/intent";
-import { memoizeRecent } from "#runtime";
 import { parseFilter, parseLogic, parseQuantified } from "./filter.ts";
 import { isSearch, parseSearch } from "./measure.ts";
+import { memoizeParser } from "./memoize-parser.ts";
 import type { UrlParameter } from "./query-string.ts";
 import { parseColumns, parseLogicPath, parsePath } from "./scanner.ts";
 import { isDistinct, parseDistinct, parseOrder, parseSelect, SELECT_ALL } from "./select.ts";
@@ -31,11 +31,10 @@ export type QueryParameters = {
   readonly arguments: readonly UrlParameter[];
 };
 
-/** The number of cached parse results, since clients repeat the same texts. */
-const MAX_REMEMBERED = 500;
-const parseSelectCached = memoizeRecent(MAX_REMEMBERED, parseSelect);
-const parseOrderCached = memoizeRecent(MAX_REMEMBERED, parseOrder);
-const parsePathCached = memoizeRecent(MAX_REMEMBERED, parsePath);
+// Clients repeat the same texts.
+const parseSelectCached = memoizeParser(parseSelect);
+const parseOrderCached = memoizeParser(parseOrder);
+const parsePathCached = memoizeParser(parsePath);
 
 /** Sorts parameters by their subject. With `withArguments`, one whose value names no operator is an argument. */
 export function parseQueryParameters(

@@ -12,9 +12,9 @@ import type {
   UpdateIntent,
   WithEmbedPath,
 } from "#planner/intent";
-import { memoizeRecent } from "#runtime";
 import { EMPTY_PAYLOAD, type ParsedBody, parseArgument, parseNestedRows, parseRows } from "./body.ts";
 import { type PreferenceRules, type Preferences, parseAccept, parsePreferences } from "./headers.ts";
+import { memoizeParser } from "./memoize-parser.ts";
 import { parseQueryParameters, parseRanges, type QueryParameters } from "./query-parameters.ts";
 import { decodePercent, parseQueryString, readTableApiKey, type UrlParameter, withoutApiKey } from "./query-string.ts";
 import { parseOperators } from "./update-operators.ts";
@@ -25,7 +25,7 @@ const METHODS_BY_RESOURCE: Readonly<Record<TableResource["kind"], readonly strin
   function: ["OPTIONS", "GET", "HEAD", "POST"],
 };
 
-const pathSegments = memoizeRecent(500, (path: string) => path.replace(/^\//, "").split("/").map(decodePercent));
+const pathSegments = memoizeParser((path: string) => path.replace(/^\//, "").split("/").map(decodePercent));
 
 const RETURN_PREFERENCES = { representation: "rows", "headers-only": "headers", minimal: "nothing" } as const;
 const CONFLICT_RESOLUTIONS = { "merge-duplicates": "merge", "ignore-duplicates": "ignore" } as const;

@@ -29,6 +29,12 @@ describe("the nearest name", () => {
     expect(suggestName("films", ["films"], { minSimilarity: 0.33, mayName })).toBeNull();
   });
 
+  test("is not computed for a name that is longer than any name or list of parameters", () => {
+    const long = (length: number) =>
+      suggestName("a".repeat(length), ["a".repeat(length - 1)], { minSimilarity: 0.33, mayName: anything });
+    expect([long(1_000), long(1_001)]).toEqual(["a".repeat(999), null]);
+  });
+
   test("is not computed among very many", () => {
     const many = Array.from({ length: 501 }, (_, index) => `films_${index}`);
     expect(suggestName("films_50x", many, { minSimilarity: 0.33, mayName: anything })).toBeNull();

@@ -56,7 +56,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
     expect((await ask(path, { method: "DELETE", as: ann })).status).toBe(404);
   });
 
-  test("is a separate request with another body, query, version or If-Match, and for another caller", async () => {
+  test("is a separate request with another body, query, version, If-Match or profile, and for another caller", async () => {
     const [ann, bob] = [await resources.addUser(), await resources.addUser()];
     const key = randomUUID();
     const path = `/users/${ann}`;
@@ -68,6 +68,7 @@ describe("a write that is repeated with its Idempotency-Key", () => {
       [`${path}?fields=age`, sent],
       [`/api/v2/users/${ann}`, sent],
       [path, { ...sent, ...keyed(key, { "If-Match": first.headers.get("etag")! }) }],
+      [path, { ...sent, ...keyed(key, { "Content-Profile": "public" }) }],
     ];
     for (const [address, other] of others) {
       const { status, body } = await ask(address, other);

@@ -70,6 +70,24 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
     expect([code, message]).toEqual(["RATE_LIMITED", expect.stringContaining("can take about 262144 bytes")]);
   });
 
+  test("nothing of operations that are ended and whose ids are used again at once", async () => {
+    const wire = await connect(protocol);
+    const end = { type: protocol === "graphql-ws" ? "stop" : "complete", id: "a" };
+    for (let nth = 0; nth < 10; nth++) {
+      wire.say({ type, id: "a", payload: { query: CREATED, variables: variables(12) } });
+      wire.say(end);
+    }
+    wire.say({ type, id: "b", payload: { query: "{ __typename }" } });
+    while ((await wire.hear()).id !== "b");
+    const other = await connect(protocol);
+    wire.socket.terminate();
+    await until(() => graphql.service.graphql.state().sockets === 1);
+    const greedy = await Promise.all(Array.from({ length: 7 }, () => connect(protocol)));
+    for (const each of [other, ...greedy])
+      each.say({ type, id: "a", payload: { query: CREATED, variables: variables(110) } });
+    await until(() => operations() === 8);
+  });
+
   test("also short parameters", async () => {
     const wire = await Wire.open(graphql.socketUrl, protocol);
     wires.push(wire);

@@ -36,6 +36,7 @@ describe("Prefer", () => {
     ["handling=lenient", { handling: "lenient" }],
     ["handling=strict", { handling: "strict" }],
     ["tx=commit", { tx: "commit" }],
+    [`max-affected=${"9".repeat(310)}`, { maxAffected: Number.MAX_SAFE_INTEGER }],
     ["tx=rollback", { tx: "rollback" }],
     ["timezone=America/Los_Angeles", { timezone: "America/Los_Angeles" }],
     ["operators", { operators: true }],
