@@ -199,7 +199,7 @@ function makePhones(
 }
 
 const readClaims: OpenSignIn<string> = async (client, userId) => {
-  const { rows } = await client.query<{ claims: string }>("select auth.claims_of($1)::pg_catalog.text as claims", [
+  const { rows } = await client.query<{ claims: string }>("select auth.token_claims($1)::pg_catalog.text as claims", [
     userId,
   ]);
   return rows[0]!.claims;

@@ -24,7 +24,10 @@ type AdministratorTokens = {
 
 /** The actor of the tokens that callers on this machine get without signing in. */
 const LOCAL_OPERATOR = "operator";
-const ACTOR_CLAIMS: ReadonlySet<string> = new Set(["user_id", "iat", "session_id", SESSION_CLAIM]);
+const ACTOR_CLAIMS: ReadonlySet<string> = new Set([
+  ...["user_id", "role", "iat", "session_id", "api_key"],
+  SESSION_CLAIM,
+]);
 
 type AdministratorTokensOptions = {
   readonly asOwner: AsOwner;
@@ -75,7 +78,7 @@ export function makeAdministratorTokens({ asOwner, keys, config }: Administrator
   };
 }
 
-/** Returns the actor (RFC 8693, 4.1): the administrator, with the claims that limit the lifetime of its own token and session. */
+/** Returns the actor (RFC 8693, 4.1): the administrator, with the claims that limit the lifetime of its own token, session or key. */
 function actorOf(claims: Claims): Claims {
   const sub = typeof claims.sub === "string" ? claims.sub : (readUserId(claims) ?? LOCAL_OPERATOR);
   return { sub, ...Object.fromEntries(Object.entries(claims).filter(([name]) => ACTOR_CLAIMS.has(name))) };

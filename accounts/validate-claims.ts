@@ -1,11 +1,12 @@
+import { isDeepStrictEqual } from "node:util";
 import { type AsOwner, makeOwnerFunction } from "#postgres/database";
 import { cacheLookups, type LookUpKeys } from "#runtime/concurrency";
 import { isExactNumber, isJsonObject, toAddressText } from "#runtime/json";
 import type { Logger } from "#runtime/log";
 import { accountRequired } from "./auth-errors.ts";
 import type { ValidateClaims } from "./identity/authenticator.ts";
-import { type Claims, readTimeClaim } from "./identity/claims.ts";
-import { CredentialError } from "./identity/credential-error.ts";
+import { type Claims, parseClaims, readTimeClaim, serializeClaims } from "./identity/claims.ts";
+import { apiKeyInvalid, CredentialError } from "./identity/credential-error.ts";
 import { isUuid } from "./random-secrets.ts";
 
 type ClaimsValidatorOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn"> };
@@ -19,8 +20,9 @@ const CACHE_MS = 4_000;
 const MAX_CACHED = 10_000;
 
 /**
- * Checks the account of a token, API key or session: it is invalid if the account was disabled or deleted, and a token also
- * if the password or role has changed since it was issued. A subject without an account here is accepted, because another
+ * Checks the claims of a token, API key or session again. They are invalid if the account was disabled or deleted, those of a
+ * token also if the password or role has changed since it was issued, those of a session if it would have others now, and those
+ * of a key or an application if the key or the grant has ended. A subject without an account here is accepted, because another
  * issuer may share the keys.
  */
 export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): ValidateClaims {
@@ -35,10 +37,11 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
     return new Map(rows.map((row) => [row.user_id, row]));
   };
   const stateOf = cacheLookups(queryStates, { rememberedMs: CACHE_MS, max: MAX_CACHED });
-  const isLiveSession = cacheLookups(makeLiveSessionQuery({ asOwner, log }), {
+  const sessionClaims = cacheLookups(makeSessionClaimsQuery({ asOwner, log }), {
     rememberedMs: CACHE_MS,
     max: MAX_CACHED,
   });
+  const stands = cacheLookups(makeStandingQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
 
   /** The key is the id of the session and the time before which tokens of the account ended. */
   const isKept = cacheLookups(makeKeptSessionQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
@@ -63,8 +66,10 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
 
   const validateSession = async (claims: Claims, digest: string): Promise<CredentialError | null> => {
     const rejection = await validateAccount(claims);
-    if (rejection || (await isLiveSession(digest))) return rejection;
-    return sessionEnded();
+    if (rejection) return rejection;
+    const current = await sessionClaims(digest);
+    if (current === null) return sessionEnded();
+    return isLookedUp(claims) && !agrees(claims, current) ? accountChanged() : null;
   };
 
   const validateTokenSession = (claims: Claims, sessionId: string): ReturnType<ValidateClaims> => {
@@ -74,11 +79,19 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
     return Promise.all([rejection, ended]).then(([awaited, isEnded]) => rejectSession(awaited, isEnded));
   };
 
-  const validateCaller: ValidateClaims = (claims) => {
+  const validateSignIn: ValidateClaims = (claims) => {
     const { [SESSION_CLAIM]: digest, session_id: sessionId } = claims;
     if (typeof digest === "string") return validateSession(claims, digest);
     return isSessionId(sessionId) ? validateTokenSession(claims, sessionId) : validateAccount(claims);
   };
+
+  const validateHolder = async (claims: Claims): Promise<CredentialError | null> => {
+    if ((await stands(holderOf(claims))) !== false) return validateSignIn(claims);
+    return isOfKey(claims) ? apiKeyInvalid() : grantEnded();
+  };
+
+  const validateCaller: ValidateClaims = (claims) =>
+    isOfKey(claims) || claims.oauth_grant_id !== undefined ? validateHolder(claims) : validateSignIn(claims);
 
   const validateBoth = async (claims: Claims, actor: Claims): Promise<CredentialError | null> =>
     (await validateCaller(claims)) ?? validateCaller(actor);
@@ -91,6 +104,25 @@ function isSessionId(claim: unknown): claim is string {
   return typeof claim === "string" && isUuid(claim);
 }
 
+/** Claims of a session or an API key, which each request looks up. Those of a token are fixed until it ends. */
+function isLookedUp({ iat }: Claims): boolean {
+  return iat === undefined;
+}
+
+function isOfKey(claims: Claims): boolean {
+  return claims.api_key !== undefined && isLookedUp(claims);
+}
+
+/** Returns true if the claims have the values that the session gives them now. An actor has some of them only. */
+function agrees({ [SESSION_CLAIM]: _, ...claims }: Claims, current: Claims): boolean {
+  return Object.entries(claims).every(([name, value]) => isDeepStrictEqual(value, current[name]));
+}
+
+/** Returns the claims by which `auth.signers` finds the key or the grant. */
+function holderOf({ sub, user_id, role, api_key, client_id, oauth_grant_id }: Claims): string {
+  return serializeClaims({ sub, user_id, role, api_key, client_id, oauth_grant_id });
+}
+
 /** A token that a refresh cannot replace belongs to a session that has ended. */
 function rejectSession(rejection: CredentialError | null, isEnded: true | null): CredentialError | null {
   return isEnded && (rejection === null || rejection.reason === "accountChanged") ? sessionEnded() : rejection;
@@ -98,6 +130,16 @@ function rejectSession(rejection: CredentialError | null, isEnded: true | null):
 
 export function sessionEnded(): CredentialError {
   return new CredentialError("sessionEnded", "The session has ended; sign in again.", "The session has ended");
+}
+
+function accountChanged(): CredentialError {
+  const message = "The account has changed; refresh the token or sign in again.";
+  return new CredentialError("accountChanged", message, "JWT expired");
+}
+
+function grantEnded(): CredentialError {
+  const message = "The user's grant to the application has ended; the application must ask for a new one.";
+  return new CredentialError("grantEnded", message, "The grant has ended");
 }
 
 /** Looks up ended sign-ins by tokens; those that another issuer names are unknown, and have not ended. */
@@ -127,16 +169,33 @@ function makeKeptSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpK
   };
 }
 
-function makeLiveSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<true> {
-  const queryAsOwner = makeOwnerFunction<{ digest: string }>({
+/** Looks up the claims of live sessions by the digests of their ids; does not extend them. */
+function makeSessionClaimsQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<Claims> {
+  const queryAsOwner = makeOwnerFunction<{ digest: string; claims: string }>({
     asOwner,
-    text: "select pg_catalog.encode(id_hash, 'hex') as digest from auth.live_sessions($1) as id_hash",
+    text: `
+      select pg_catalog.encode(session.id_hash, 'hex') as digest, auth.claims_of(session.user_id)::pg_catalog.text as claims
+      from auth.live_sessions($1) as live (id_hash) join auth.sessions as session using (id_hash)`,
     log,
     warning: "ended sessions are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
   });
   return async (digests) => {
     const rows = await queryAsOwner([digests.map((digest) => Buffer.from(digest, "hex"))]);
-    return new Map(rows.map(({ digest }) => [digest, true]));
+    return new Map(rows.map(({ digest, claims }) => [digest, parseClaims(claims)!]));
+  };
+}
+
+/** Looks up whether API keys and grants of applications stand, by the claims of their holders. */
+function makeStandingQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<boolean> {
+  const queryAsOwner = makeOwnerFunction<{ place: string; stands: boolean }>({
+    asOwner,
+    text: "select place, stands from auth.signers($1, $2)",
+    log,
+    warning: "ended keys and grants are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  return async (holders) => {
+    const rows = await queryAsOwner([holders.map((text) => readUserId(parseClaims(text)!)), holders]);
+    return new Map(rows.map(({ place, stands }) => [holders[Number(place) - 1]!, stands]));
   };
 }
 
@@ -149,14 +208,7 @@ function rejectionOf(claims: Claims, state: AccountState | null): CredentialErro
     return new CredentialError("accountDeleted", "This account was deleted.", "The account was deleted");
   }
   const issuedAt = readTimeClaim(claims, "iat");
-  if (issuedAt !== null && issuedAt < Number(state.tokens_valid_from)) {
-    return new CredentialError(
-      "accountChanged",
-      "The account has changed; refresh the token or sign in again.",
-      "JWT expired",
-    );
-  }
-  return null;
+  return issuedAt !== null && issuedAt < Number(state.tokens_valid_from) ? accountChanged() : null;
 }
 
 /** Returns the id of the account, as `auth.uid()` finds it; null if neither the subject nor the claim `user_id` is one. */

@@ -7798,9 +7798,9 @@ BEGIN ATOMIC
             FROM ((content_service.tasks task
               JOIN auth.users account ON ((account.user_id = (COALESCE("substring"(((task.caller -> 'claims'::text) ->> 'sub'::text), '^[1-9][0-9]{0,17}$'::text), "substring"(((task.caller -> 'claims'::text) ->> 'user_id'::text), '^[1-9][0-9]{0,17}$'::text)))::bigint)))
               LEFT JOIN auth.user_roles ON ((user_roles.user_id = account.user_id)))
-           WHERE ((task.id = outlives_session.id) AND (account.password_changed_at <= task.created_at) AND ((task.caller ->> 'role'::text) = COALESCE(user_roles.role, 'authenticated'::text))))) AS "exists";
+           WHERE ((task.id = outlives_session.id) AND (account.password_changed_at <= task.created_at) AND ((task.caller ->> 'role'::text) = COALESCE(user_roles.role, 'authenticated'::text)) AND ((NOT ((task.caller -> 'claims'::text) ? 'session_digest'::text)) OR ((task.caller -> 'claims'::text) ? 'iat'::text) OR (NOT (((task.caller -> 'claims'::text) -> 'permissions'::text) IS DISTINCT FROM (auth.claims_of(account.user_id) -> 'permissions'::text))))))) AS "exists";
 END;
-comment on function content_service.outlives_session(uuid) is 'Whether the user of a task has kept the password and the role since it was queued; called by the service as the owner.';
+comment on function content_service.outlives_session(uuid) is 'Whether the user of a task has kept the password and the role since it was queued, and the permissions of a session; called by the service as the owner.';
 
 -- function content_service.public_object(text,text)
 CREATE OR REPLACE FUNCTION content_service.public_object(bucket text, name text)

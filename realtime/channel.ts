@@ -160,6 +160,10 @@ export class Channel implements TopicMember {
     return this.#join.joinRef;
   }
 
+  get caller(): Caller {
+    return this.#caller;
+  }
+
   /** The current token; null if only the socket's API key is used. */
   get token(): string | null {
     return this.#token;

@@ -93,7 +93,9 @@ export class ChannelConnection {
       this.#socket.close(CLOSE_UNAUTHORIZED, "Unauthorized");
     });
     for (const channel of this.#channels.values()) {
-      if (channel.token !== null) this.#checkToken(channel.token, (refusal) => channel.endWithError(refusal));
+      const refuse = (refusal: ChannelError) => channel.endWithError(refusal);
+      if (channel.token !== null) this.#checkToken(channel.token, refuse);
+      if (channel.caller.kind === "key") this.#checkKey(channel.caller, refuse);
     }
   }
 
@@ -264,6 +266,14 @@ export class ChannelConnection {
     } catch (error) {
       fail(error);
     }
+  }
+
+  /** An API key that another role or owner was given authenticates still, and its channels have the claims of before. */
+  #checkKey({ claims }: Caller, refuse: (refusal: ChannelError) => void): void {
+    Promise.resolve(this.#dependencies.authenticator().validateClaims(claims)).then(
+      (rejection) => rejection && refuse(toTokenError(rejection, "") as ChannelError),
+      (error: unknown) => this.#dependencies.log.debug({ err: error }, "an API key could not be checked"),
+    );
   }
 
   #authenticate(token: string | null): Caller | Promise<Caller> {

@@ -3,7 +3,7 @@ import { ApiError, type CacheHits, RecentMap, unavailable } from "#runtime";
 import type { Caller, FindApiKey } from "./caller.ts";
 import { type Claims, hasExpired, isTooEarlyError, serializeClaims } from "./claims.ts";
 import type { ClientInfo } from "./client-info.ts";
-import { CredentialError } from "./credential-error.ts";
+import { apiKeyInvalid, CredentialError } from "./credential-error.ts";
 import type { DatabaseClock } from "./database-clock.ts";
 import { requireResource } from "./oauth-access.ts";
 import type { RemoteKeySet } from "./remote-key-set.ts";
@@ -289,5 +289,5 @@ function unlessRejected(caller: Caller, rejection: CredentialError | null): Call
 
 function requireKnownKey(caller: Caller | null): Caller {
   if (caller) return caller;
-  throw new CredentialError("apiKeyInvalid", "The API key is unknown, was revoked, or has expired.", "Invalid API key");
+  throw apiKeyInvalid();
 }

@@ -9,6 +9,7 @@ const CODES = {
   claimsInvalid: "VERIFICATION_FAILED",
   credentialMissing: "AUTH_REQUIRED",
   factorRequired: "MFA_REQUIRED",
+  grantEnded: "INVALID_TOKEN",
   keyUnknown: "INVALID_TOKEN",
   refreshTokenExpired: "TOKEN_EXPIRED",
   refreshTokenInvalid: "INVALID_TOKEN",
@@ -45,4 +46,12 @@ export class CredentialError extends ApiError {
     });
     this.reason = reason;
   }
+}
+
+export function apiKeyInvalid(): CredentialError {
+  return new CredentialError(
+    "apiKeyInvalid",
+    "The API key is unknown, was revoked, or has expired.",
+    "Invalid API key",
+  );
 }

@@ -5,6 +5,7 @@ export {
   type Credentials,
   makeAuthenticator,
   type PasswordCredentials,
+  type ValidateClaims,
 } from "./authenticator.ts";
 export {
   ADMIN_ROLE,

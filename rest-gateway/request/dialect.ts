@@ -1,4 +1,4 @@
-import type { Caller } from "#accounts/identity";
+import type { Caller, ValidateClaims } from "#accounts/identity";
 import type { Catalog } from "#catalog";
 import type { CatalogRefresh } from "#catalog/loading";
 import type { GatewayRequest, GatewayResponse, HttpError, ResponseBody } from "#http";
@@ -17,9 +17,14 @@ export const BATCH_TYPE = "application/vnd.batch+json";
 
 export type Awaitable<T> = T | Promise<T>;
 
-/** The stages that differ between the interfaces. Query and run are the same for all. */
-export type Dialect<Parsed extends ParsedRequest> = {
+export type CallerAuthentication = {
   authenticate(request: GatewayRequest): Awaitable<Caller>;
+  /** Validates the claims of a caller again, for a response that continues. */
+  validateClaims: ValidateClaims;
+};
+
+/** The stages that differ between the interfaces. Query and run are the same for all. */
+export type Dialect<Parsed extends ParsedRequest> = CallerAuthentication & {
   /** Parses the request; null for OPTIONS at an address that exists. */
   parse(request: GatewayRequest, caller: Caller): Awaitable<Parsed | ReadyResponse | null>;
   plan(parsed: Parsed, caller: Caller, intent: Intent, planKey: object | undefined): PlannedRequest;

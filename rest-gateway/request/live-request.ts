@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type Caller, quotaKey } from "#accounts/identity";
+import { isDeepStrictEqual } from "node:util";
+import { type Caller, type Claims, quotaKey } from "#accounts/identity";
 import {
   acceptsEventStream,
   EVENT_STREAM,
@@ -20,7 +21,7 @@ import { formatLsn, parseLsn, type RunStatement } from "#postgres/database";
 import type { StatementContext } from "#postgres/statement";
 import { ApiError } from "#runtime";
 import { authenticate } from "./authenticate.ts";
-import type { ParsedRequest, Pipeline, RequestState } from "./dialect.ts";
+import type { CallerAuthentication, ParsedRequest, Pipeline, RequestState } from "./dialect.ts";
 import { afterPreRequest } from "./execution.ts";
 import { handleRequest } from "./handle-request.ts";
 import { parse } from "./parse.ts";
@@ -60,7 +61,7 @@ export async function handleLiveRequest<Parsed extends ParsedRequest>(
   const subscription = await live.open(source, since);
   received.signal.addEventListener("abort", () => subscription.close());
   if (received.signal.aborted) subscription.close();
-  const isValid = () => isStillValid(received, caller, (request) => pipeline.dialect.authenticate(request));
+  const isValid = () => isStillValid(received, caller, pipeline.dialect);
   const body = sendEvents(toEventSource(subscription), { caller, isValid });
   return { status: 200, headers: EVENT_STREAM_HEADERS, body };
 }
@@ -95,19 +96,26 @@ function identityOf<Parsed extends ParsedRequest>(request: GatewayRequest, pipel
   return JSON.stringify([pipeline.name, request.path, pipeline.queryWithoutApiKey(request), headers.sort()]);
 }
 
-/** Returns true if the credentials of a request whose response continues are still those of its caller. */
+/** Returns true if the credentials of a request whose response continues are still those of its caller, with the same claims. */
 export async function isStillValid(
   received: GatewayRequest,
   caller: Caller,
-  authenticateRequest: (request: GatewayRequest) => Caller | Promise<Caller>,
+  authentication: CallerAuthentication,
 ): Promise<boolean> {
   try {
-    const now = await authenticateRequest({ ...received, admit: () => {}, addResponseHeaders: () => {} });
-    return now.role === caller.role && now.kind === caller.kind;
+    // A request would extend the session, although its user does nothing.
+    if (caller.kind === "session") return (await authentication.validateClaims(caller.claims)) === null;
+    const now = await authentication.authenticate({ ...received, admit: () => {}, addResponseHeaders: () => {} });
+    return now.kind === caller.kind && isDeepStrictEqual(lastingClaims(now), lastingClaims(caller));
   } catch (error) {
     // While the database is unavailable, the query stays open.
     return !(error instanceof ApiError && (error.kind === "unauthenticated" || error.kind === "forbidden"));
   }
+}
+
+/** Returns the claims without the time at which the credential was read. */
+function lastingClaims({ claims: { iat: _, ...claims } }: Caller): Claims {
+  return claims;
 }
 
 async function runLive<Parsed extends ParsedRequest>(
@@ -191,7 +199,10 @@ function toJsonText({ status, headers, body }: GatewayResponse<ResponseBody>): s
   return String(body);
 }
 
-const EXPIRED = { code: "AUTH_EXPIRED", message: "The token has expired, or the session has ended." };
+const EXPIRED = {
+  code: "AUTH_EXPIRED",
+  message: "The token has expired, the session has ended, or the account has changed.",
+};
 
 /** Returns the events of a live query as `text/event-stream`. */
 function toEventSource(subscription: LiveSubscription): EventSource {

@@ -1,5 +1,5 @@
 import type { LimitCreatedUsers } from "#accounts";
-import { API_RESOURCE, type Authenticator, type Caller } from "#accounts/identity";
+import { API_RESOURCE, type Authenticator, type Caller, type Claims } from "#accounts/identity";
 import type { Catalog } from "#catalog";
 import type { CatalogRefresh } from "#catalog/loading";
 import type { Config } from "#config";
@@ -169,6 +169,10 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
     } catch (rejection) {
       return reject(rejection);
     }
+  }
+
+  validateClaims(claims: Claims) {
+    return this.#authentication.authenticator.validateClaims(claims);
   }
 
   parse(request: GatewayRequest, caller: Caller) {

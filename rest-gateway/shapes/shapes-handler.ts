@@ -30,6 +30,7 @@ import {
 } from "#live";
 import type { Database } from "#postgres/database";
 import type { ResultRow, Statement, StatementContext } from "#postgres/statement";
+import type { CallerAuthentication } from "../request/dialect.ts";
 import { isStillValid } from "../request/live-request.ts";
 import { makeStatementContexts } from "../request/run.ts";
 import { MessageWriter, snapshotEnd, upToDate } from "./shape-messages.ts";
@@ -42,13 +43,12 @@ const LONG_POLL_MS = 20_000;
 const NOTHING: Statement = { text: "select null", values: [] };
 const MAX_BODY_BYTES = 64 * 1024;
 
-type ShapeServices = {
+type ShapeServices = CallerAuthentication & {
   readonly config: Config;
   readonly catalog: () => Catalog;
   readonly refreshCatalog: CatalogRefresh;
   readonly database: Database;
   readonly shapes: ShapeRegistry;
-  readonly authenticate: (request: GatewayRequest) => Caller | Promise<Caller>;
   /** Runs first in each transaction; it may refuse the request. */
   readonly preRequest: Statement | undefined;
 };
@@ -228,9 +228,8 @@ class ShapesHandler {
   #sendEvents(call: ShapeCall, shape: LiveShape, offset: ShapePosition): GatewayResponse<ResponseBody> {
     const { received, parsed, source } = call;
     const { caller } = source;
-    const { authenticate } = this.#services;
     const headers = { ...EVENT_STREAM_HEADERS, ...shapeHeaders(call, parsed.handle!, offset) };
-    const isValid = () => isStillValid(received, caller, authenticate);
+    const isValid = () => isStillValid(received, caller, this.#services);
     received.whenSent(() => shape.leave());
     return { status: 200, headers, body: sendEvents(toEventSource(call, shape, offset), { caller, isValid }) };
   }

@@ -1,4 +1,4 @@
-import { API_RESOURCE, type Authenticator, type Caller, isAdministrator } from "#accounts/identity";
+import { API_RESOURCE, type Authenticator, type Caller, type Claims, isAdministrator } from "#accounts/identity";
 import type { Catalog } from "#catalog";
 import { type Config, isEmbedded } from "#config";
 import { type FindBodyLimit, type GatewayHandler, type GatewayRequest, makeBodyLimits, TABLE_PREFIX } from "#http";
@@ -145,6 +145,10 @@ class TableDialect implements Dialect<ParsedTableRequest> {
 
   authenticate(request: GatewayRequest) {
     return authenticateTableCaller(request, this.#authenticator, this.#config.requireApiKey, API_RESOURCE);
+  }
+
+  validateClaims(claims: Claims) {
+    return this.#authenticator.validateClaims(claims);
   }
 
   parse(request: GatewayRequest, caller: Caller) {

@@ -293,7 +293,8 @@ function shapesFolder(
 ): GatewayHandler {
   const authenticate = makeTokenAuthentication(config, authenticator);
   const preRequest = preRequestStatement(config);
-  return shapesHandler({ config, catalog, refreshCatalog, database, shapes, authenticate, preRequest });
+  const { validateClaims } = authenticator;
+  return shapesHandler({ config, catalog, refreshCatalog, database, shapes, authenticate, validateClaims, preRequest });
 }
 
 /** Authenticates like the table interface, but a token is enough: clients of TUS and of shapes send no key. */

@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { makeSessionReader } from "../../accounts/accounts.ts";
+import { makeFindApiKey } from "../../accounts/identity/api-key-lookup.ts";
 import type { ValidateClaims } from "../../accounts/identity/authenticator.ts";
 import type { Claims } from "../../accounts/identity/claims.ts";
 import { makeValidateClaims } from "../../accounts/validate-claims.ts";
@@ -99,6 +101,95 @@ describe("the claims of a user", () => {
   });
 });
 
+describe("the claims of a session", () => {
+  /** Signs in by a cookie; returns the claims of a request with it. */
+  async function openSession(): Promise<{ readonly userId: string; readonly claims: Claims }> {
+    const { accounts } = opened;
+    const { userId, email } = await newPerson(opened);
+    const { id } = await accounts.login({ username: email, password: PASSWORD }, from(), accounts.sessions.open);
+    const caller = await makeSessionReader(accounts.sessions)({ authorization: null, session: id });
+    return { userId, claims: caller!.claims };
+  }
+
+  test("are valid while the session lives", async () => {
+    const { userId, claims } = await openSession();
+    expect(await newStates()(claims)).toBeNull();
+    await sql("delete from auth.sessions where user_id = $1", userId);
+    expect(await newStates()(claims)).toMatchObject({ reason: "sessionEnded" });
+  });
+
+  test.each([
+    ["role", "select auth.assign_role($1, 'admin', null)"],
+    ["permissions", "insert into auth.user_permissions (user_id, permission) values ($1, 'articles:publish')"],
+    ["name", "update public.users set name = 'Augusta' where id = $1"],
+  ])("are invalid when a request of the session has another %s, though the session lives", async (_, change) => {
+    const { userId, claims } = await openSession();
+    await sql("insert into auth.permissions values ('articles:publish', '') on conflict do nothing");
+    await sql(change, userId);
+    expect(await newStates()(claims)).toMatchObject({ reason: "accountChanged", code: "TOKEN_EXPIRED" });
+  });
+
+  test("are not valid for an actor with another role", async () => {
+    const { userId, claims } = await openSession();
+    await sql("select auth.assign_role($1, 'admin', null)", userId);
+    const viewed = (role: string) => ({
+      role: "authenticated",
+      act: { sub: userId, role, session_digest: claims.session_digest },
+    });
+    expect(await newStates()(viewed("admin"))).toBeNull();
+    expect(await newStates()(viewed("authenticated"))).toMatchObject({ reason: "accountChanged" });
+  });
+
+  test("do not extend the session when they are checked", async () => {
+    const { userId, claims } = await openSession();
+    const end =
+      "update auth.sessions set last_used_at = now() - interval '20 minutes' where user_id = $1 returning xmin";
+    const before = await sql(end, userId);
+    expect(await newStates()(claims)).toBeNull();
+    expect((await sql("select xmin from auth.sessions where user_id = $1", userId)).rows).toEqual(before.rows);
+  });
+});
+
+describe("the claims of an API key", () => {
+  test.each([
+    ["revoked", "update auth.api_keys set revoked_at = now() where id = $1"],
+    ["expired", "update auth.api_keys set created_at = now() - interval '1 day', expires_at = now() where id = $1"],
+    ["deleted", "delete from auth.api_keys where id = $1"],
+    ["of another role", "update auth.api_keys set role = 'anon' where id = $1"],
+  ])("are invalid, also for an actor, when the key is %s", async (_, change) => {
+    const { userId } = await newPerson(opened);
+    const { id, key } = await opened.accounts.apiKeys.create({ role: "authenticated", ownerId: userId });
+    const { claims } = (await makeFindApiKey({ asOwner: opened.asOwner, log })(key))!;
+    const viewed = { role: "anon", act: claims };
+    for (const each of [claims, viewed]) expect(await newStates()(each)).toBeNull();
+    await sql(change, id);
+    for (const each of [claims, viewed]) expect(await newStates()(each)).toMatchObject({ reason: "apiKeyInvalid" });
+  });
+});
+
+describe("the claims of an application", () => {
+  test.each([
+    ["withdrawn", "delete from auth.oauth_grants where id = $1"],
+    ["over", "update auth.oauth_grants set granted_at = now() - interval '1 day', expires_at = now() where id = $1"],
+  ])("are invalid when the grant is %s", async (_, change) => {
+    const { userId, email } = await newPerson(opened);
+    await sql(
+      `insert into auth.oauth_clients (id, name, redirect_uris, grant_types, auth_method, registration)
+        values ('reader', 'Reader', '{https://reader.example.org}', '{authorization_code}', 'none', 'manual')
+        on conflict do nothing`,
+    );
+    const { rows } = await sql(
+      `insert into auth.oauth_grants (user_id, client_id, scopes, resource, expires_at)
+        values ($1, 'reader', '{read}', 'https://api.example.org', now() + interval '1 day') returning id`,
+      userId,
+    );
+    const claims: Claims = { ...(await signIn(email)), client_id: "reader", oauth_grant_id: rows[0].id };
+    expect(await newStates()(claims)).toBeNull();
+    await sql(change, rows[0].id);
+    expect(await newStates()(claims)).toMatchObject({ reason: "grantEnded", code: "INVALID_TOKEN" });
+  });
+});
+
 describe("claims of other issuers are valid", () => {
   test.each([
     { role: "anon" },
@@ -107,6 +198,7 @@ describe("claims of other issuers are valid", () => {
     { role: "authenticated", sub: "99999999999999999999" },
     { role: "authenticated", sub: null },
     { role: "authenticated", sub: ["1"] },
+    { role: "authenticated", sub: "999999999", iat: 1, api_key: "theirs" },
   ])("%j", async (claims) => {
     expect(await newStates()(claims)).toBeNull();
   });

@@ -107,6 +107,27 @@ describe("a task", () => {
       expect(await value(outlives)).toBe(false);
     }));
 
+  test.each([
+    ["of a session, does not outlive the permissions of its user", { session_digest: "00" }, false],
+    ["of a token, has those of the token", { session_digest: "00", iat: 1 }, true],
+  ])("%s", (_, claims, expected) =>
+    undone(async ({ value, rows }) => {
+      await rows(
+        "insert into auth.users (user_id, username, password_changed_at) values (1, 'alice', now() - interval '1 day')",
+      );
+      const id = await value(queue());
+      await rows(
+        `update content_service.tasks set caller = jsonb_set(caller::jsonb, '{claims}', auth.claims_of(1) || '${JSON.stringify(claims)}')
+          where id = '${id}'`,
+      );
+      const outlives = `select content_service.outlives_session('${id}')`;
+      expect(await value(outlives)).toBe(true);
+      await rows(`insert into auth.permissions values ('notes:read', '');
+        insert into auth.user_permissions (user_id, permission) values (1, 'notes:read')`);
+      expect(await value(outlives)).toBe(expected);
+    }),
+  );
+
   test("belongs to the user, or to the role, and is seen by its owner and administrators", () =>
     undone(async ({ rows, value }) => {
       expect(await value(`select content_service.task_owner('authenticated', '{"sub": "7"}')`)).toBe("user 7");

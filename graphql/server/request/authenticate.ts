@@ -26,14 +26,9 @@ export async function authenticate(
   return authentication;
 }
 
-/** True if the token's account was disabled, deleted or changed since the token was issued, or if the key was revoked. */
-export async function isRevoked(
-  authenticator: Authenticator,
-  { claims, kind }: Caller,
-  credentials: Credentials,
-): Promise<boolean> {
-  if (kind !== "key") return (await authenticator.validateClaims(claims)) !== null;
-  return (await authenticator.authenticateOrAnonymous(credentials)).caller.kind !== "key";
+/** True if the account was disabled, deleted or changed, if the session or key has ended, or if it has other claims now. */
+export async function isRevoked(authenticator: Authenticator, { claims }: Caller): Promise<boolean> {
+  return (await authenticator.validateClaims(claims)) !== null;
 }
 
 type CredentialSource = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };

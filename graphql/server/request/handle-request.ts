@@ -11,7 +11,7 @@ import type {
   PlannedOperation,
 } from "../../operations/operation.ts";
 import type { SchemaKeeper } from "../../schemas/schema-keeper.ts";
-import { authenticate, isRevoked, readCredentials } from "./authenticate.ts";
+import { authenticate, isRevoked } from "./authenticate.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-messages.ts";
 import { GRAPHQL_METHODS, parse } from "./parse.ts";
 import type { FindDocument } from "./persisted-operations.ts";
@@ -66,7 +66,7 @@ export function makeGraphqlHandler(dependencies: GraphqlHandlerDependencies): Ha
     if (outcome.kind === "stream") throw new TypeError("Events of rows are sent over WebSocket");
     if (outcome.kind === "result" && mediaType !== null)
       return respond(outcome.result, { request, authentication, mediaType }, dependencies);
-    const isValid = () => isStillValid(request, authentication, dependencies);
+    const isValid = () => isStillValid(authentication, dependencies);
     return respondWithEvents(outcome, { request, authentication, isValid }, dependencies.explain);
   };
 }
@@ -95,11 +95,10 @@ function usesOutdatedSchema(outcome: OperationOutcome): boolean {
 
 /** True if the credentials are still valid. If the database cannot be asked, the stream stays open. */
 async function isStillValid(
-  request: GraphqlHttpRequest,
   { caller }: AuthenticationResult,
   { authenticator }: GraphqlHandlerDependencies,
 ): Promise<boolean> {
-  return !(await isRevoked(authenticator(), caller, readCredentials(request)).catch(() => false));
+  return !(await isRevoked(authenticator(), caller).catch(() => false));
 }
 
 function requestInfoOf(

@@ -12,7 +12,7 @@ import { serializeResult } from "./respond.ts";
 /** The last event of the distinct connections mode: https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverSSE.md */
 const COMPLETE = toEventText({ event: "complete", data: "" });
 
-const EXPIRED = new GraphQLError("The token has expired, or the session has ended.", {
+const EXPIRED = new GraphQLError("The token has expired, the session has ended, or the account has changed.", {
   extensions: { code: "AUTH_EXPIRED" },
 });
 

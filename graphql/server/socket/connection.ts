@@ -92,7 +92,6 @@ export class SocketConnection {
   readonly #documentQuota: ByteQuota;
   readonly #documents: SharedBytes<DocumentNode>;
   readonly #parameters: Reservation;
-  #credentials: Credentials = { authorization: null };
   #authentication: AuthenticationResult;
   #count = 0;
   #expiry: NodeJS.Timeout | undefined;
@@ -133,18 +132,17 @@ export class SocketConnection {
     const shortage = this.#parameters.resize(heapSize(parameters));
     if (shortage === "own") return this.#channel.close(4400, "The connection's parameters take too much memory");
     if (shortage) return this.#channel.close(1013, "The service holds too much for its clients: try again later");
-    this.#credentials = readConnectionCredentials(parameters) ?? this.#shownAtFirst();
-    this.#authentication = await this.#services.authenticator().authenticateOrAnonymous(this.#credentials);
+    const credentials = readConnectionCredentials(parameters) ?? this.#shownAtFirst();
+    this.#authentication = await this.#services.authenticator().authenticateOrAnonymous(credentials);
     this.#isIdentified = true;
     const { expiresAt } = this.#authentication.caller;
     if (expiresAt !== null && !this.#left.signal.aborted) this.#closeAfter(expiresAt);
   }
 
-  /** Closes the socket if the token's account was disabled, deleted or changed since the token was issued, or if the key was revoked. */
+  /** Closes the socket if its credential is no longer valid, or has other claims now: a new connection has those. */
   async recheckAccount(): Promise<void> {
     const { caller } = this.#authentication;
-    if (await isRevoked(this.#services.authenticator(), caller, this.#credentials))
-      this.#channel.close(4403, "Token expired");
+    if (await isRevoked(this.#services.authenticator(), caller)) this.#channel.close(4403, "Token expired");
   }
 
   /**

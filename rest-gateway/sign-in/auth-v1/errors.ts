@@ -122,6 +122,7 @@ const CREDENTIAL_TRANSLATIONS: Readonly<Record<CredentialErrorReason, ErrorTrans
   claimsInvalid: BAD_JWT,
   credentialMissing: BAD_JWT,
   factorRequired: BAD_JWT,
+  grantEnded: BAD_JWT,
   keyUnknown: BAD_JWT,
   refreshTokenExpired: REFRESH_TOKEN_USED,
   refreshTokenInvalid: [400, "refresh_token_not_found", "Invalid Refresh Token: Refresh Token Not Found"],

@@ -175,7 +175,7 @@ describe("POST /admin/v1/view-as", () => {
     const answer = await viewAs({ user: operated.userId });
     const { iat, exp, amr, act, ...claims } = claimsOf(answer.body.access_token);
     expect(claims).toEqual(signedIn);
-    expect([exp - iat, amr, act]).toEqual([900, [], { sub: operated.adminId }]);
+    expect([exp - iat, amr, act]).toEqual([900, [], { sub: operated.adminId, role: "admin" }]);
     expect(answer.body).toMatchObject({ role: "authenticated", expires_at: exp, claims: { ...claims, act } });
     expect((await operated.events()).at(-1)).toMatchObject({
       event: "studio.viewed_as",
@@ -231,6 +231,21 @@ describe("POST /admin/v1/view-as", () => {
     const changed = { method: "PUT", token: own, headers, body: change };
     expect((await operated.send(`/auth/v1/admin/users/${added.body.id}`, changed)).status).toBe(200);
     await refused(token);
+  });
+
+  test("its token ends when the administrator, who has viewed by a session, has another role", async () => {
+    const email = `${randomUUID()}@example.org`;
+    const account = { email, password: "Tangerine-Boat-7", email_confirm: true, role: "admin" };
+    const token = operated.tokens.admin;
+    const added = await operated.send("/auth/v1/admin/users", { token, headers: { apikey: token }, body: account });
+    const headers = await operated.signIn(email);
+    const viewed = await operated.send(VIEW_AS, { headers, body: { role: "anon" } });
+    expect((await operated.send("/users", { token: viewed.body.access_token })).status).not.toBe(401);
+    await operated.owner.query(
+      "select auth.assign_role(user_id, 'authenticated', null) from auth.users where id = $1",
+      [added.body.id],
+    );
+    await refused(viewed.body.access_token);
   });
 
   /** Resolves when the service no longer accepts the token. */

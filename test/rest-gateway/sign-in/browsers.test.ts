@@ -10,7 +10,14 @@ let ada: Person;
 const gateways = useFixture(() => openGateways({ settings: { CORS_ORIGINS: FRIEND, PUBLIC_URL: PUBLIC } }));
 beforeAll(async () => {
   ada = await newPerson(gateways);
+  await gateways.owner.query("insert into auth.permissions values ('articles:publish', '')");
 });
+
+/** Changes of the claims of a user's session. */
+const CHANGES = [
+  ["has another role", "select auth.assign_role($1, 'admin', null)"],
+  ["has another permission", "insert into auth.user_permissions (user_id, permission) values ($1, 'articles:publish')"],
+] as const;
 
 const QUERY = { query: "{ me { id } }" };
 const at = (path: string) => `${gateways.one.url}${path}`;
@@ -131,5 +138,47 @@ describe("a session that opens a socket", () => {
     await wire.hear();
     await gateways.post(at("/api/auth/logout"), undefined, { headers: session });
     expect(await wire.closed()).toEqual({ code: 4403, reason: "Token expired" });
+  });
+
+  test.each(CHANGES)("closes the socket when its user %s", async (_, change) => {
+    const person = await newPerson(gateways);
+    const { Cookie } = await newSession(gateways, person.email);
+    const wire = await open({ Cookie, Origin: FRIEND });
+    expect(await who(wire)).toMatchObject({ payload: { data: { me: { id: String(person.userId) } } } });
+    await wire.hear();
+    await gateways.owner.query(change, [person.userId]);
+    expect(await wire.closed()).toEqual({ code: 4403, reason: "Token expired" });
+  });
+});
+
+describe("a live query of a session", () => {
+  const LIVE_QUERIES = {
+    REST: "/api/v1/articles",
+    GraphQL: `/graphql?query=${encodeURIComponent("subscription { live { articles { edges { node { id } } } } }")}`,
+  };
+  const openLive = async (kind: keyof typeof LIVE_QUERIES) => {
+    const person = await newPerson(gateways);
+    const { Cookie } = await newSession(gateways, person.email);
+    const response = await fetch(at(LIVE_QUERIES[kind]), { headers: { Accept: "text/event-stream", Cookie } });
+    expect(response.status).toBe(200);
+    return { response, userId: person.userId };
+  };
+
+  describe.each(["REST", "GraphQL"] as const)("by %s", (kind) => {
+    test.concurrent.each(CHANGES)("ends when its user %s", async (_, change) => {
+      const { response, userId } = await openLive(kind);
+      await gateways.owner.query(change, [userId]);
+      expect(await response.text()).toContain("AUTH_EXPIRED");
+    });
+
+    test.concurrent("ends with the idle time of the session, which it does not extend", async () => {
+      const { response, userId } = await openLive(kind);
+      await gateways.owner.query(
+        `update auth.sessions set last_used_at = now() - interval '29 minutes', idle_expires_at = now() + interval '8 seconds'
+          where user_id = $1`,
+        [userId],
+      );
+      expect(await response.text()).toContain("AUTH_EXPIRED");
+    });
   });
 });

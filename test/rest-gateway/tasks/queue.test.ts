@@ -175,6 +175,67 @@ describe("a function that a client queues by supabase-js", () => {
     expect(await notesOf(note)).toEqual([]);
   });
 
+  /** Queues a note, whose task is due when keys and grants are looked up again. */
+  const queueNoteBy = async (credential: string, by: "apikey" | "Authorization") => {
+    const note = randomUUID();
+    const headers =
+      by === "apikey" ? { apikey: credential } : { apikey: anonKey, Authorization: `Bearer ${credential}` };
+    const run_at = new Date(Date.now() + 6_000);
+    const body = { function: "write_down", arguments: { note }, run_at };
+    const { status, body: id } = await gateways.post(`${gateways.one.url}/rest/v1/rpc/enqueue`, body, { headers });
+    expect(status).toBe(200);
+    return { id, note };
+  };
+
+  test.concurrent.each([
+    ["was revoked", "update auth.api_keys set revoked_at = now() where owner_id = $1"],
+    [
+      "has expired",
+      "update auth.api_keys set created_at = now() - interval '1 day', expires_at = now() where owner_id = $1",
+    ],
+    ["was deleted", "delete from auth.api_keys where owner_id = $1"],
+  ])("fails with 401 where the API key that has queued it %s meanwhile", async (_, change) => {
+    const { userId } = await newPerson(gateways);
+    const key = `key_${randomUUID()}`;
+    await gateways.owner.query(
+      "insert into auth.api_keys (key_hash, prefix, role, owner_id) values (sha256($1), 'test', 'authenticated', $2)",
+      [Buffer.from(key), userId],
+    );
+    const { id, note } = await queueNoteBy(key, "apikey");
+    await gateways.owner.query(change, [userId]);
+    expect(await finished(id)).toMatchObject({
+      status: "failed",
+      error: { status: 401, message: "Invalid API key" },
+    });
+    expect(await notesOf(note)).toEqual([]);
+  });
+
+  test.concurrent.each([
+    ["was withdrawn", "delete from auth.oauth_grants where id = $1", "failed"],
+    ["stands", "select $1::uuid", "done"],
+  ])("ends as the grant of the application says, which %s", async (_, change, status) => {
+    const { userId } = await newPerson(gateways);
+    const client_id = randomUUID();
+    await gateways.owner.query(
+      `insert into auth.oauth_clients (id, name, redirect_uris, grant_types, auth_method, registration)
+        values ($1, 'Writer', '{https://writer.example.org}', '{authorization_code}', 'none', 'manual')`,
+      [client_id],
+    );
+    const { rows } = await gateways.owner.query(
+      `insert into auth.oauth_grants (user_id, client_id, scopes, resource, expires_at)
+        values ($1, $2, '{write}', $3, now() + interval '1 day') returning id`,
+      [userId, client_id, gateways.one.url],
+    );
+    const claims = { sub: String(userId), role: "authenticated", aud: gateways.one.url, scope: "write", client_id };
+    const { id, note } = await queueNoteBy(
+      jwt.sign({ ...claims, oauth_grant_id: rows[0].id }, SECRET),
+      "Authorization",
+    );
+    await gateways.owner.query(change, [rows[0].id]);
+    expect(await finished(id)).toMatchObject({ status, ...(status === "failed" && { error: { status: 401 } }) });
+    expect(await notesOf(note)).toHaveLength(status === "failed" ? 0 : 1);
+  });
+
   /** A user who has queued a note, whose task is due when sessions are looked up again. */
   const queueNote = async () => {
     const { email, userId } = await newPerson(gateways);
