@@ -1,9 +1,11 @@
 import type { AsOwner } from "#postgres/database";
 import type { Statement, StatementContext } from "#postgres/statement";
 import { unavailable } from "#runtime";
+import { readsClock } from "./clock-values.ts";
 import type { DefinitionChanges } from "./definition-changes.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 import { readQueryDependencies } from "./read-query-dependencies.ts";
+import { DEPENDS_ON_TIME } from "./system-functions.ts";
 
 const MAX_STATEMENTS = 2_000;
 
@@ -39,9 +41,16 @@ export class DependencyCache {
   }
 
   async of(statements: readonly CallerStatement[]): Promise<QueryDependencies> {
-    const all = await Promise.all(statements.map((each) => this.#ofStatement(each)));
+    const all = await Promise.all(statements.map((each) => this.#ofValues(each)));
     const [first] = all;
     return all.length === 1 ? first! : combine(all);
+  }
+
+  /** The dependencies of the statement with its values: a run of `now` is another query at each time. */
+  async #ofValues(each: CallerStatement): Promise<QueryDependencies> {
+    const dependencies = await this.#ofStatement(each);
+    if (!readsClock(dependencies.timeParameters, each.statement.values)) return dependencies;
+    return { ...dependencies, obstacles: [...dependencies.obstacles, DEPENDS_ON_TIME] };
   }
 
   #ofStatement({ statement, context }: CallerStatement): Promise<QueryDependencies> {
@@ -85,5 +94,6 @@ function combine(all: readonly QueryDependencies[]): QueryDependencies {
     // Each of several statements has its own fingerprint, which no single query compares.
     fingerprint: "",
     rowFilters: [],
+    timeParameters: [],
   };
 }

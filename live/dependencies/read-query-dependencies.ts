@@ -2,6 +2,7 @@ import type pg from "pg";
 import { readDistributedTables } from "#catalog";
 import type { AsOwner } from "#postgres/database";
 import type { Statement } from "#postgres/statement";
+import { hasClockCast, hasClockLiteral, type TimeParameter } from "./clock-values.ts";
 import { type ParsedFunction, parseBody, type UnparsedFunction } from "./parse-bodies.ts";
 import { findClaims, IS_IMMUTABLE_C, type PolicyDependency, unprintedTexts } from "./policy-dependencies.ts";
 import type { DecidingObjects, QueryDependencies } from "./query-dependencies.ts";
@@ -20,6 +21,22 @@ const FIRST_USER_OID = 16_384;
 /** The parsed query in a text of a node tree: relations in `from`, not those of permissions. */
 const READ_IN_TREE = "':rtekind 0 :relid (\\d+)'";
 const CALL_IN_TREE = "':(?:(?:op|hash|neg)?funcid|aggfnoid|winfnoid) (\\d+)'";
+
+/** True if a value of the type is, or has, a date or time. */
+const isTime = (type: string) => `exists (
+    with recursive part (type) as (
+      select ${type}
+      union
+      select inner_type.type from part join pg_catalog.pg_type whole on whole.oid = part.type cross join lateral (
+        select whole.typelem union all select whole.typbasetype
+        union all select r.rngsubtype from pg_catalog.pg_range r where whole.oid in (r.rngtypid, r.rngmultitypid)
+        union all
+        select a.atttypid from pg_catalog.pg_attribute a
+        where a.attrelid = whole.typrelid and whole.typrelid <> 0 and a.attnum > 0 and not a.attisdropped
+      ) as inner_type (type) where inner_type.type <> 0
+    )
+    select from part join pg_catalog.pg_type t on t.oid = part.type where t.typcategory = 'D'
+  )`;
 
 /** True if no other table has rows of the table `c`. */
 const IS_ALONE = `c.relkind = 'r' and not c.relhassubclass
@@ -219,7 +236,14 @@ const DEPENDENCIES = `${USED}, found (class, object) as (
     select distinct called[1]::pg_catalog.oid as oid
     from trees cross join lateral pg_catalog.regexp_matches(tree, ${CALL_IN_TREE}, 'g') as called where not is_of_others
   ) as called join pg_catalog.pg_proc p on p.oid = called.oid
-  where p.oid < ${FIRST_USER_OID} and p.provolatile <> 'i'`;
+  where p.oid < ${FIRST_USER_OID} and p.provolatile <> 'i'
+  union all
+  -- What JSON is read into.
+  select pg_catalog.json_build_object('kind', 'document with times') where exists (
+    select from trees cross join lateral pg_catalog.regexp_matches(tree, ':funccoltypes \\(o ([0-9 ]+)\\)', 'g') as read
+      cross join lateral pg_catalog.unnest(pg_catalog.string_to_array(read[1], ' ')::pg_catalog.oid[]) as member (type)
+    where is_statement and ${isTime("member.type")}
+  )`;
 
 /** True if "$user" in a search path is a schema for some role. */
 const ARE_ROLES_SCHEMAS = `select exists (
@@ -229,8 +253,6 @@ const PUBLISHES_ALL = `
   select pubinsert and pubupdate and pubdelete and pubtruncate as all_events from pg_catalog.pg_publication where pubname = $1`;
 /** Values that change with time alone; calls of functions are in the trees. */
 const TIME = /\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\b/;
-/** The words that Postgres reads as such a time when it parses a text. */
-const TIME_WORD = /'\s*(?:now|today|tomorrow|yesterday)\s*'/i;
 /** Settings that not all requests of a caller have in common; none is called `graphql.refused`. `AS current_setting` names a column. */
 const OTHER_SETTING =
   /(?<!\bAS )current_setting\b(?!\(\s*'(?:request\.jwt\.(?:claims|claim\.\w+)|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
@@ -244,6 +266,7 @@ type ReadObject =
   | ParsedRelation
   | UnstreamedRead
   | (SystemFunction & { readonly kind: "system function" })
+  | { readonly kind: "document with times" }
   | (UsedTree & { readonly kind: "tree" });
 
 /** A relation whose changes are not in the stream of row changes. */
@@ -304,7 +327,8 @@ async function readInTransaction(
     "select pg_catalog.set_config('search_path', $1, true), pg_catalog.set_config('quote_all_identifiers', 'off', true)",
     [searchPath],
   );
-  const types = await readParameterTypes(client, text);
+  const parameters = await readParameters(client, text);
+  const types = parameters.map(({ type }) => type);
   if (types.length > MAX_PARAMETERS) return notLive(text, `it has more than ${MAX_PARAMETERS} values`);
   await client.query(`create procedure ${PROCEDURE}(${types.join(", ")}) language sql begin atomic ${text}; end`);
   const { rows: made } = await client.query<{ oid: number }>(
@@ -326,8 +350,12 @@ async function readInTransaction(
     dependency.kind === "relation" ? { ...dependency, isDistributed: distributed.has(dependency.oid) } : dependency,
   );
   const summary = summarize(objects, bodies, published[0]?.all_events === true);
+  const readsDocuments = objects.some(({ kind }) => kind === "document with times");
   return {
     ...summary,
+    timeParameters: parameters.flatMap(({ isTime, isDocument }, index) =>
+      isTime || (isDocument && readsDocuments) ? { index, isDocument } : [],
+    ),
     texts: [text, ...summary.texts],
     fingerprint: await fetchFingerprint(client, summary.deciding),
   };
@@ -375,17 +403,18 @@ async function parseBodies(
   return { routines, unread, copied: copied.difference(unread) };
 }
 
-async function readParameterTypes(client: pg.ClientBase, text: string): Promise<string[]> {
+type ParsedParameter = Omit<TimeParameter, "index"> & { readonly type: string; readonly isTime: boolean };
+
+async function readParameters(client: pg.ClientBase, text: string): Promise<ParsedParameter[]> {
   await client.query(`prepare live_query as ${text}`);
   try {
-    const { rows } = await client.query<{ types: string[] }>(
-      `select array(
-         select pg_catalog.format_type(type, null)
-         from pg_catalog.unnest(parameter_types::pg_catalog.oid[]) with ordinality as parameter (type, number) order by number
-       ) as types
-       from pg_catalog.pg_prepared_statements where name = 'live_query'`,
+    const { rows } = await client.query<ParsedParameter>(
+      `select pg_catalog.format_type(parameter.type, null) as type, ${isTime("parameter.type")} as "isTime",
+         parameter.type in ('pg_catalog.json'::pg_catalog.regtype, 'pg_catalog.jsonb'::pg_catalog.regtype) as "isDocument"
+       from pg_catalog.pg_prepared_statements, pg_catalog.unnest(parameter_types::pg_catalog.oid[]) with ordinality as parameter (type, number)
+       where name = 'live_query' order by number`,
     );
-    return rows[0]!.types;
+    return rows;
   } finally {
     await client.query("deallocate live_query");
   }
@@ -402,6 +431,7 @@ function notLive(text: string, reason: string): QueryDependencies {
     texts: [text],
     fingerprint: "",
     rowFilters: [],
+    timeParameters: [],
   };
 }
 
@@ -409,7 +439,7 @@ function summarize(
   objects: readonly ReadObject[],
   { unread, copied }: ParsedBodies,
   publishesAll: boolean,
-): Omit<QueryDependencies, "fingerprint"> {
+): Omit<QueryDependencies, "fingerprint" | "timeParameters"> {
   const relations = objects.filter((object) => object.kind === "relation");
   const functions = objects.filter((object) => object.kind === "function");
   const tables = relations.filter(({ relkind }) => relkind !== "v");
@@ -422,7 +452,8 @@ function summarize(
   const unstreamed = objects.filter((object) => object.kind === "unstreamed read");
   const called = objects.filter((object) => object.kind === "system function");
   const isLimitedByTime =
-    appliedTexts.some((text) => TIME.test(text)) || functions.some(({ source }) => TIME_WORD.test(source ?? ""));
+    appliedTexts.some((text) => TIME.test(text) || hasClockCast(text)) ||
+    functions.some(({ source }) => hasClockLiteral(source ?? ""));
   return {
     relations: tables.flatMap((table) => [
       { oid: table.oid, reads: table.reads, policyColumns: policyColumnsOf(table, trees) },

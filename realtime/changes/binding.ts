@@ -3,6 +3,7 @@ import { type CatalogColumn, type CatalogTable, type QualifiedName, readTableAcc
 import type { CatalogKeeper } from "#catalog/loading";
 import { toHttpError } from "#http";
 import type { RequestRecorder } from "#http/observability";
+import { namesClock } from "#live/matching";
 import type { FindMissingPolicyColumns } from "#live/policy-claims";
 import { quotedName } from "#postgres/client";
 import type { Statement } from "#postgres/statement";
@@ -25,6 +26,9 @@ import {
 const MAX_PATTERN_LENGTH = 100;
 /** Back references, counted repetitions and groups with options can take exponential time. */
 const EXPENSIVE_PATTERN = /\\\d|\{|\(\?|^\*\*\*/;
+
+/** Dates and times, and their arrays, ranges and multiranges. */
+const TIME_TYPE = /^_?(?:date|time|timetz|timestamp|timestamptz|(?:date|ts|tstz)(?:multi)?range)$/;
 
 /** The changes that a client subscribes to: one entry of `postgres_changes` in its join. */
 export type Binding = {
@@ -186,6 +190,7 @@ async function readFilters(
   readValues: BindingDependencies["readValues"],
 ): Promise<readonly BindingFilter[] | null> {
   if (conditions.length === 0) return [];
+  if (conditions.some((condition) => dependsOnClock(condition, table))) return null;
   const values: string[] = [];
   const expressions = conditions.flatMap((condition) =>
     probeCondition(condition, table, (value) => `$${values.push(value)}`),
@@ -205,6 +210,12 @@ async function readFilters(
   } catch (error) {
     return nullUnlessServerError(error);
   }
+}
+
+/** True if the condition means another time at each event, such as `at=lt.now` and `day=eq.today`. */
+function dependsOnClock({ column, operator, values }: FilterCondition, table: CatalogTable): boolean {
+  const { schema, name } = table.columns.get(column)!.baseType;
+  return schema === "pg_catalog" && TIME_TYPE.test(name) && !isPattern(operator) && values.some(namesClock);
 }
 
 /** Returns null, since the binding is invalid, but rethrows an error of the server, which does not make the binding invalid. */

@@ -28,7 +28,8 @@ const SCHEMA = `
   create function public.find_notices(title text) returns setof public.notices language sql stable
     begin atomic select * from public.notices n where n.title = find_notices.title; end;
   grant execute on function public.find_notices to authenticated;
-  create table public.marks (id int primary key, "constructor" text);
+  create table public.marks (id int primary key, "constructor" text, day date);
+  create index on public.marks (day);
   create index on public.marks ("constructor");
   grant select on public.rooms, public.letters, public.moments, public.notices, public.marks to authenticated`;
 
@@ -207,6 +208,12 @@ async function refusalOf(query: string, token = ANN): Promise<unknown> {
 
 test.each([
   ["a query that depends on the time", "{ moments { edges { node { id } } } }", "NOT_LIVE", "it depends on the time"],
+  [
+    "a filter by a time that passes",
+    '{ marks(where: {day: {lte: "today"}}) { edges { node { id } } } }',
+    "NOT_LIVE",
+    "it depends on the time",
+  ],
   ["an unknown field", "{ nothing }", "GRAPHQL_VALIDATION_FAILED", 'Cannot query field "nothing"'],
   [
     "a deep query",

@@ -27,6 +27,7 @@ export function makeResult(
     texts: [],
     fingerprint: "",
     rowFilters: [],
+    timeParameters: [],
   };
   return new SharedResult(
     key,

@@ -27,6 +27,24 @@ test.each([
   },
 );
 
+test.each([
+  ["at=lte.now", "error"],
+  ["at=gt.Yesterday 10:00", "error"],
+  ["day=eq.today", "error"],
+  ["day=in.(2026-01-01,tomorrow)", "error"],
+  ["at=lte.2026-01-01", "ok"],
+  ["title=eq.now", "ok"],
+])("a subscription with the filter %s, which may depend on the time, is answered with %s", async (filter, status) => {
+  await fixture.owner.query(`
+    create table if not exists public.events_of_days (id int primary key, title text, at timestamptz, day date);
+    grant select on public.events_of_days to anon`);
+  const client = await new RawClient(fixture.service.url).opened();
+  const change = { event: "*", schema: "public", table: "events_of_days", filter };
+  await client.join(`realtime:${filter}`, { postgres_changes: [change] });
+  expect((await client.until(({ event }) => event === "system")).payload.status).toBe(status);
+  await client.close();
+});
+
 test("many bindings of a table without privileges query them once", async () => {
   const {
     catalog,

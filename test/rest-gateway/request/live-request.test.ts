@@ -26,6 +26,11 @@ const SCHEMA = `
   create function public.composed() returns bigint language plpgsql stable
     as 'declare n bigint; begin execute ''select count(*) from public.tasks'' into n; return n; end';
   grant execute on function public.counted, public.composed to anon, authenticated;
+  create function public.tasks_since(since timestamptz) returns setof public.tasks language sql stable
+    as 'select * from public.tasks where at > since';
+  create function public.tasks_called(title text) returns setof public.tasks language sql stable
+    as 'select * from public.tasks where title = tasks_called.title';
+  grant execute on function public.tasks_since, public.tasks_called to anon, authenticated;
   create extension if not exists btree_gist;
   grant execute on function int4_dist to anon;
   create table public.pins (id int primary key);
@@ -297,6 +302,12 @@ test("a token that expires ends the query", async () => {
 
 test.each([
   ["/rest/v1/recent_tasks", "time"],
+  ["/rest/v1/tasks?at=lte.now", "time"],
+  ["/rest/v1/tasks?at=not.gte.TODAY%2010:00", "time"],
+  ["/rest/v1/tasks?at=in.(2026-01-01,yesterday)", "time"],
+  ["/rest/v1/tasks?or=(id.eq.1,at.lt.now)", "time"],
+  ["/rest/v1/teams?select=name,tasks(id)&tasks.at=lt.tomorrow", "time"],
+  ["/rest/v1/rpc/tasks_since?since=now", "time"],
   ["/rest/v1/rpc/counted", "volatile"],
   ["/rest/v1/rpc/composed", "composes"],
   ["/rest/v1/unpublished", "publication"],
@@ -309,6 +320,17 @@ test.each([
     message: expect.stringContaining(reason),
   });
 });
+
+test("a filter of the resource interface by a time that passes cannot be live", async () => {
+  expect(await refusal("/api/v1/tasks?at=today", as("ann"))).toMatchObject([400, { error: { code: "NOT_LIVE" } }]);
+});
+
+test.each(["/rest/v1/tasks?title=eq.now", "/rest/v1/rpc/tasks_called?title=today", "/rest/v1/tasks?at=lte.2026-01-01"])(
+  "%s names no time that passes",
+  async (path) => {
+    expect((await open(path, as("ann"))).events).toMatchObject([{ event: "snapshot", data: [] }]);
+  },
+);
 
 test("a caller has a limited number of live queries, and others are served", async () => {
   const path = "/rest/v1/news?select=id";
