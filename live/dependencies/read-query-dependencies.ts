@@ -58,7 +58,18 @@ const OWN_PATH = `(select pg_catalog.substr(setting, 13) from pg_catalog.pg_proc
 // The statement and the bodies of functions are routines whose bodies are parsed, so pg_depend has the objects that they read. Postgres's
 // own objects are pinned, and not in it.
 const USED = `
-  with recursive used (class, object, path) as (
+  with recursive json_cast (function, type) as (
+    -- Values become JSON by a cast, where there is one, also as elements of arrays, columns of rows and values of domains.
+    select made.castfunc, made.castsource from pg_catalog.pg_cast made
+    where made.castfunc >= ${FIRST_USER_OID} and made.casttarget in ('pg_catalog.json'::pg_catalog.regtype, 'pg_catalog.jsonb'::pg_catalog.regtype)
+    union
+    select json_cast.function, whole.oid from json_cast cross join lateral (
+      select t.oid from pg_catalog.pg_type t where t.typelem = json_cast.type or t.typbasetype = json_cast.type
+      union all
+      select c.reltype from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid
+      where a.atttypid = json_cast.type and a.attnum > 0 and not a.attisdropped and c.reltype <> 0
+    ) as whole (oid)
+  ), used (class, object, path) as (
     select ${CLASS("pg_proc")}::pg_catalog.oid, routine.oid, routine.path collate pg_catalog."C"
     from rows from (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.text[])) as routine (oid, path)
     union
@@ -77,11 +88,9 @@ const USED = `
       from pg_catalog.pg_type t join pg_catalog.pg_attribute a on a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
       where used.class = ${CLASS("pg_type")} and t.oid = used.object and t.typrelid <> 0
       union all
-      -- Values become JSON by a cast, where there is one.
-      select ${CLASS("pg_proc")}, made.castfunc from pg_catalog.pg_cast made
-      where made.castfunc >= ${FIRST_USER_OID} and made.casttarget in ('pg_catalog.json'::pg_catalog.regtype, 'pg_catalog.jsonb'::pg_catalog.regtype)
-        and case used.class when ${CLASS("pg_type")} then made.castsource = used.object
-          when ${CLASS("pg_class")} then made.castsource in (select a.atttypid from pg_catalog.pg_attribute a where a.attrelid = used.object) end
+      select ${CLASS("pg_proc")}, json_cast.function from json_cast
+      where case used.class when ${CLASS("pg_type")} then json_cast.type = used.object
+        when ${CLASS("pg_class")} then json_cast.type in (select a.atttypid from pg_catalog.pg_attribute a where a.attrelid = used.object) end
       union all
       -- What sorts by an operator compares by the functions of its family.
       select ${CLASS("pg_proc")}, support.amproc

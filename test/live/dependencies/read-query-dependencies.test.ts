@@ -80,6 +80,39 @@ test("the time that now () is in such a text is noticed, and a column of that na
   expect(await obstaclesOf("select id as age, title as now from public.films")).not.toContain("it depends on the time");
 });
 
+test.each([
+  [
+    "in a function in SQL",
+    "create function public.clock() returns date language sql stable as $$ select 'today 10:00'::date $$",
+    "public.clock()",
+  ],
+  [
+    "in a view",
+    "create view public.clock as select ('yesterday'::text)::date as day",
+    "(select day from public.clock)",
+  ],
+])("a word for a time that passes is noticed %s", async (_, definition, expression) => {
+  await client.query(`begin; ${definition}`);
+  const statement = { text: `select ${expression}`, role: "authenticated", searchPath: "public" };
+  await client.query("commit");
+  const { obstacles } = await readQueryDependencies((work) => work(client), statement, "missing");
+  await client.query("drop routine if exists public.clock; drop view if exists public.clock");
+  expect(obstacles).toContain("it depends on the time");
+});
+
+test("a text that has such a word is no time", async () => {
+  await client.query(`create view public.states as select title = 'today'::text as is_today from public.films;
+    create function public.state() returns text language sql stable as $$ select 'known now as'::text $$`);
+  const statement = {
+    text: "select is_today, public.state() from public.states",
+    role: "authenticated",
+    searchPath: "public",
+  };
+  const { obstacles } = await readQueryDependencies((work) => work(client), statement, "missing");
+  await client.query("drop view public.states; drop function public.state");
+  expect(obstacles).not.toContain("it depends on the time");
+});
+
 test("the time in a policy matters to those whose role it is for, and to those who read through a function of that role", async () => {
   await client.query(`
     create role timekeeper; create role deputy;
@@ -208,6 +241,44 @@ test.each([
       expect((await obstaclesOfBody(language, body)).tables).toEqual(tables);
   } finally {
     await client.query(DROP_HIDDEN_READS);
+  }
+});
+
+const JSON_CASTS = `
+  create table public.limits (id int primary key, value int);
+  create type public.badge as (number int);
+  create function public.badge_json(public.badge) returns json language sql stable
+    as 'select to_json($1.number + (select count(*) from public.limits))';
+  create cast (public.badge as json) with function public.badge_json(public.badge);
+  create type public.holder as (name text, badges public.badge[]);
+  create domain public.holders as public.holder[];
+  create domain public.badge_list as public.badge[]`;
+
+test.each([
+  ["public.badge", true],
+  ["public.badge[]", true],
+  ["public.badge_list", true],
+  ["public.holder", true],
+  ["public.holder[]", true],
+  ["public.holders", true],
+  ["text[]", false],
+])("what a cast to JSON reads is known, where values of the type %s become JSON", async (type, isRead) => {
+  await client.query(`begin; ${JSON_CASTS}; create table public.cards (id int primary key, of_type ${type});
+    create function public.card(int) returns public.cards language sql stable as 'select c from public.cards c where c.id = $1'`);
+  await client.query("commit");
+  try {
+    const { rows } = await client.query<{ oid: number }>("select 'public.limits'::regclass::oid as oid");
+    for (const text of [
+      "select to_json(of_type) from public.cards",
+      "select json_agg(c) from public.cards c",
+      "select to_jsonb(public.card(1))",
+    ]) {
+      const statement = { text, role: "authenticated", searchPath: "public" };
+      const { relations } = await readQueryDependencies((work) => work(client), statement, "missing");
+      expect([text, relations.some(({ oid }) => Number(oid) === rows[0]!.oid)]).toEqual([text, isRead]);
+    }
+  } finally {
+    await client.query("drop table public.limits, public.cards cascade; drop type public.badge, public.holder cascade");
   }
 });
 
