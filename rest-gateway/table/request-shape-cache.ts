@@ -8,7 +8,9 @@ import type { RawTableRequest, TableRequest } from "./parse/request.ts";
 const SHAPE_PARAMETER = /^(?!.*\.[a-z]\w*(?:\(|%28)(?!\)|%29))(?:select|order|limit|offset)=/;
 /** Comparisons, without parameters that have a meaning of their own. */
 const COMPARISON_PARAMETER =
-  /^(?!(?:and|or|columns|on_conflict|cursor|apikey)=)[A-Za-z_]\w*=(?:not\.)?(?:n?eq|[gl]te?)\./;
+  /^(?!(?:select|order|limit|offset|and|or|columns|on_conflict|cursor|apikey)=)[A-Za-z_]\w*=(?:not\.)?(?:n?eq|[gl]te?)\./;
+/** No header has this character. */
+const ABSENT = "\0";
 const TABLE_PATH = /^\/\w+$/;
 
 /** A parsed request for rows, and the same object for all requests of its shape and role. */
@@ -120,7 +122,8 @@ export function requestShape({
 }: Omit<RawTableRequest, "content">): RequestShape | null {
   if ((method !== "GET" && method !== "HEAD") || !TABLE_PATH.test(path) || rawQuery.includes(";")) return null;
   const { accept, prefer, range, "accept-profile": profile } = headers;
-  let text = `${method} ${path}\n${accept}\n${prefer}\n${range}\n${profile}\n`;
+  let text = `${method} ${path}\n`;
+  for (const header of [accept, prefer, range, profile]) text += `${header ?? ABSENT}\n`;
   const values: string[] = [];
   for (const part of rawQuery.split("&")) {
     if (SHAPE_PARAMETER.test(part)) text += `${part}&`;

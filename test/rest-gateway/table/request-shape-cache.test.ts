@@ -85,6 +85,12 @@ describe("a request of a cached shape", () => {
     expect(canonicalQuery).toBe(canonicalQueryString(request.parameters));
   });
 
+  test("has its own query string in Content-Location, also if columns have the names of operators", () => {
+    const { forms } = learn("/works?order=eq.desc,lt.asc&select=gt.max()&id=eq.1");
+    const { request } = recall(forms, "/works?order=eq.desc,lt.asc&select=gt.max()&id=eq.2")!;
+    expect(request.canonicalQuery).toBe(canonicalQueryString(request.parameters));
+  });
+
   test("is not shared with another role, for which it may have another meaning", () => {
     const { forms } = learn("/works?id=eq.1");
     expect(recall(forms, "/works?id=eq.1", { role: "authenticated" })).toBeNull();

@@ -35,8 +35,10 @@ describe("the shape of a request", () => {
   });
 
   test.each(["accept", "prefer", "range", "accept-profile"])("differs with another %s", (name) => {
-    const texts = [{}, { [name]: "a" }, { [name]: "b" }].map((headers) => form("GET /films?id=eq.5", headers)!.text);
-    expect(new Set(texts).size).toBe(3);
+    const texts = [{}, { [name]: "a" }, { [name]: "b" }, { [name]: "undefined" }, { [name]: "" }].map(
+      (headers) => form("GET /films?id=eq.5", headers)!.text,
+    );
+    expect(new Set(texts).size).toBe(5);
   });
 
   test.each([
@@ -58,6 +60,10 @@ describe("the shape of a request", () => {
     "GET /films?columns=eq.5",
     "GET /films?apikey=eq.5",
     "GET /films?order=at.distance((0,0))",
+    "GET /films?order=gt.distance((0,0))",
+    "GET /films?select=eq.cosine([1,2])&id=eq.5",
+    "GET /films?select=not.eq.cosine%28[1,2])",
+    "GET /films?limit=lt.cosine(1)",
     "GET /films?order=at.distance%28%280,0%29%29",
     "GET /films?id=eq.5;name=eq.6",
     "GET /films?id=eq.5&",
