@@ -185,6 +185,8 @@ class ShapesHandler {
     if (parsed.mode === "long poll") await shape.changed(offset, LONG_POLL_MS, received.signal);
     const { expiresAt } = source.caller;
     if (expiresAt !== null && hasExpired(expiresAt)) throw new HttpError(401, "AUTH_EXPIRED", "The token has expired.");
+    if (parsed.mode === "long poll" && !(await isStillValid(received, source.caller, this.#services)))
+      throw new HttpError(401, "AUTH_EXPIRED", "The token or key is no longer valid.");
     const changes = changesFor(call, shape, offset);
     const handle = parsed.handle!;
     if (!changes) return this.#refetch(call);

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type FetchError, isChangeMessage, type Message, type Row, Shape, ShapeStream } from "@electric-sql/client";
 import { afterEach, expect, test } from "vitest";
 import { useFixture } from "../../fixture.ts";
@@ -334,6 +335,22 @@ test("a transaction that changes no row of the shape does not answer a long poll
   const { body } = await polled;
   expect(body).toMatchObject([{ value: { id: "9" } }, { headers: { control: "up-to-date" } }]);
   expect(txidsOf(body)).toContain(txid);
+  await sql("delete from public.news where id = 9");
+});
+
+test("a key that is revoked during a long poll gets no further rows", async () => {
+  const key = `key_${randomUUID()}`;
+  const { rows } = await fixture.owner.query(
+    "insert into auth.api_keys (key_hash, prefix, role) values (sha256($1), 'test', 'authenticated') returning id",
+    [Buffer.from(key)],
+  );
+  const { response: first } = await request("table=news&offset=-1", { apikey: key });
+  const [handle, offset] = ["handle", "offset"].map((name) => first.headers.get(`electric-${name}`)!);
+  const polled = request(`table=news&handle=${handle}&offset=${offset}&live=true`, { apikey: key });
+  await fixture.owner.query("update auth.api_keys set revoked_at = now() where id = $1", [rows[0].id]);
+  await until(async () => (await request("table=news&offset=-1", { apikey: key })).response.status === 401);
+  await sql("insert into public.news values (9, 'nine')");
+  expect(await polled).toMatchObject({ response: { status: 401 }, body: { error: { code: "AUTH_EXPIRED" } } });
   await sql("delete from public.news where id = 9");
 });
 
