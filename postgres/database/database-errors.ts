@@ -37,8 +37,12 @@ const isServiceTable = ({ schema, table }: Pick<DatabaseError, "schema" | "table
 /** SQLSTATE not_null_violation and check_violation; their detail is the whole row: `Failing row contains (…).` */
 const ROW_VALUE_CODES: ReadonlySet<string | undefined> = new Set(["23502", "23514"]);
 
-/** Matches an error context with the statement of `on update` or `on delete`, which Postgres runs as the owner of the table. */
-const FOREIGN_KEY_ACTION = /"(?:UPDATE|DELETE FROM) ONLY /;
+/**
+ * Matches an error context with the statement of `on update` or `on delete`, which Postgres runs as the owner of the table. Postgres writes
+ * it itself, in any language of messages; without `ONLY` for a partitioned table: `DELETE FROM ONLY "a"."b" WHERE $1 OPERATOR(pg_catalog.=) "c"`.
+ */
+const FOREIGN_KEY_ACTION =
+  /(?:UPDATE|DELETE FROM) (?:ONLY )?"(?:[^"]|"")+"\."(?:[^"]|"")+" (?:SET|WHERE) .*? OPERATOR\(/s;
 const INTEGRITY_CLASS = /^23/;
 
 /**

@@ -7,7 +7,7 @@ import { until } from "../../until.ts";
 /** Texts and numbers of rows that anonymous callers may not read. */
 const HIDDEN = ["hidden-text", "7700123"];
 
-/** All may read and change albums and rooms. Of photos and stays nobody sees the hidden ones. */
+/** All may read and change albums and rooms. Of photos, stays and prints nobody sees the hidden ones. */
 const SCHEMA = `
   create extension if not exists btree_gist;
   create table public.albums (id int primary key, code int not null unique);
@@ -29,16 +29,26 @@ const SCHEMA = `
     exclude using gist (room with =, nights with &&),
     check (room is not null or not hidden)
   );
-  insert into public.albums select n, n + 100 from generate_series(1, 4) n;
+  create table public.prints (
+    id int not null,
+    title text not null,
+    album int not null references public.albums on delete set null on update cascade check (album < 100),
+    hidden boolean not null default false
+  ) partition by hash (id);
+  create table public.prints_0 partition of public.prints for values with (modulus 1, remainder 0);
+  insert into public.albums select n, n + 100 from generate_series(1, 6) n;
   insert into public.rooms select generate_series(1, 2);
   insert into public.photos (title, album, code, size, hidden) values
     ('hidden-text', 1, 101, 7700123, true), ('shown', 2, 102, 1, false), ('hidden-text 2', 3, 103, 7700123, true);
   insert into public.stays (room, nights, guest, hidden) values (1, '[1,9)', 'hidden-text', true), (2, '[1,9)', 'shown', false);
+  insert into public.prints values (7700123, 'hidden-text', 5, true);
   alter table public.photos enable row level security;
+  alter table public.prints enable row level security;
   alter table public.stays enable row level security;
   create policy shown on public.photos using (not hidden);
   create policy shown on public.stays using (not hidden);
-  grant all on public.albums, public.rooms, public.photos, public.stays to anon, service_role`;
+  create policy shown on public.prints using (not hidden);
+  grant all on public.albums, public.rooms, public.photos, public.stays, public.prints to anon, service_role`;
 
 const keyOf = (role: string) => jwt.sign({ role }, SECRET);
 
@@ -70,6 +80,10 @@ const FAILURES: Readonly<Record<string, () => ReturnType<typeof ask>>> = {
   "a referred value is changed, and the default is refused": () =>
     ask("PATCH", "/rest/v1/albums?id=eq.3", { code: 999 }),
   "a referred row is deleted, and a check refuses null": () => ask("DELETE", "/rest/v1/rooms?id=eq.1"),
+  "a row that a partition refers to is deleted": () => ask("DELETE", "/rest/v1/albums?id=eq.5"),
+  "the same of a partition, at /api": () => ask("DELETE", "/api/v1/albums/5"),
+  "the same of a partition, by GraphQL": () => graphql("mutation { deleteAlbum(id: 5) { success } }"),
+  "a key that a partition refers to is changed": () => ask("PATCH", "/rest/v1/albums?id=eq.5", { id: 500 }),
 };
 
 test.each(Object.keys(FAILURES))("an error does not quote a hidden row: %s", async (name) => {
