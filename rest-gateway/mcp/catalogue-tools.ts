@@ -1,5 +1,5 @@
 import type { Routine } from "#catalog";
-import { readComment, type VisibleTable } from "#rest-gateway/openapi/schemas";
+import { includesAll, readComment, type VisibleTable } from "#rest-gateway/openapi/schemas";
 import type { JsonObject } from "#runtime/json";
 import {
   type GenericToolName,
@@ -96,19 +96,23 @@ function describeName({ name, schema }: JsonObject, surface: McpSurface): object
 
 /** Describes the columns, keys and constraints of a table that the caller may know. */
 export function describeTableFully({ visible, schema }: FoundTable, { catalog, grants }: McpSurface): object {
-  const { table } = visible;
+  const { table, columns } = visible;
   const { row, insert } = rowSchemasOf(visible, { viewer: schema.viewer, catalog, typeSchema: schema.typeSchema });
-  const foreignKeys = table.foreignKeys.filter(({ target }) => schema.viewer.mayName(target));
+  const foreignKeys = table.foreignKeys.filter((key) => {
+    const target = schema.viewer.findVisible(key.target);
+    return target && includesAll(columns, key.columns) && includesAll(target.columns, key.targetColumns);
+  });
   return {
     ...summaryOfTable(visible),
     allowed: verbsOf(visible, grants),
-    primary_key: table.primaryKey,
-    foreign_keys: foreignKeys.map(({ columns, target, targetColumns }) => ({
-      columns,
-      references: `${target.schema}.${target.name}`,
-      referenced_columns: targetColumns,
+    // A part of a key does not find one row.
+    primary_key: includesAll(columns, table.primaryKey) ? table.primaryKey : [],
+    foreign_keys: foreignKeys.map((key) => ({
+      columns: key.columns,
+      references: `${key.target.schema}.${key.target.name}`,
+      referenced_columns: key.targetColumns,
     })),
-    constraints: checkTexts(table),
+    constraints: checkTexts(visible),
     row,
     ...(verbsOf(visible, grants).includes("insert") && { inserted_row: insert }),
   };

@@ -112,7 +112,7 @@ function describeTable(
     delete: () => deleteArguments(selectable),
   };
   const title = `${VERB_TITLES[verb]} ${table.schema}.${table.name}`;
-  const checks = verb === "insert" || verb === "update" ? checkTexts(table) : [];
+  const checks = verb === "insert" || verb === "update" ? checkTexts(visible) : [];
   const limit =
     verb === "update" || verb === "delete" ? [`At most ${maxRows} rows; otherwise nothing is changed.`] : [];
   const notes = [readComment(table.comment).text, ...checks.map((check) => `Constraint: ${check}`), ...limit];

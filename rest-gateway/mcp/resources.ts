@@ -1,3 +1,4 @@
+import { includesAll } from "#rest-gateway/openapi/schemas";
 import { callTool, type ToolCall } from "./call-tool.ts";
 import { describeTableFully, findTable } from "./catalogue-tools.ts";
 import { type McpSurface, verbsOf } from "./surface.ts";
@@ -58,9 +59,13 @@ export async function readResource(uri: string, call: ToolCall): Promise<string 
   if (part === "schema") return JSON.stringify(describeTableFully(found, call.surface));
   const { visible } = found;
   if (!verbsOf(visible, call.surface.grants).includes("read")) return null;
-  const { primaryKey } = visible.table;
+  const {
+    table: { primaryKey },
+    selectable,
+  } = visible;
   const values = key?.split(",").map(decodeURIComponent) ?? [];
-  if (key !== null && (primaryKey.length === 0 || values.length !== primaryKey.length)) return null;
+  const isAddressable = primaryKey.length > 0 && includesAll(selectable, primaryKey);
+  if (key !== null && (!isAddressable || values.length !== primaryKey.length)) return null;
   const where = values.map((value, index) => ({ column: primaryKey[index], value }));
   const given = { where, ...(limit !== null && { limit }), ...(offset !== null && { offset }) };
   const result = await callTool({ kind: "table", verb: "read", visible }, given, call);

@@ -1,5 +1,6 @@
-import type { CatalogColumn, CatalogTable, Routine } from "#catalog";
+import type { CatalogColumn, Routine } from "#catalog";
 import {
+  includesAll,
   type JsonSchema,
   makeRowSchemas,
   objectOf,
@@ -123,9 +124,11 @@ export function routineArguments({ arguments: parameters }: Routine, typeSchema:
   };
 }
 
-/** Returns the text of CHECK constraints, which tells which values a table accepts. */
-export function checkTexts({ checks }: CatalogTable): readonly string[] {
-  return checks.flatMap(({ expression }) => (expression !== null && expression.length <= 200 ? [expression] : []));
+/** Returns the text of CHECK constraints of visible columns, which tells which values a table accepts. */
+export function checkTexts({ table, columns: visible }: VisibleTable): readonly string[] {
+  return table.checks.flatMap(({ expression, columns }) =>
+    expression !== null && expression.length <= 200 && includesAll(visible, columns) ? [expression] : [],
+  );
 }
 
 const STANDARD_FORMATS: readonly unknown[] = ["date", "date-time", "uuid"];

@@ -7,6 +7,7 @@ export {
   type SchemaOfType,
 } from "./document/json-schema.ts";
 export {
+  includesAll,
   type TableDocumentOptions,
   type VisibleSchema,
   type VisibleTable,

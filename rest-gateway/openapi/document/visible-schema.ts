@@ -94,6 +94,10 @@ export async function viewSchema({
   };
 }
 
+export function includesAll(columns: readonly CatalogColumn[], names: readonly string[]): boolean {
+  return names.every((name) => columns.some((column) => column.name === name));
+}
+
 const VERBS: readonly VisibleVerb[] = ["select", "insert", "update", "delete"];
 
 function supports(table: CatalogTable, verb: VisibleVerb): boolean {

@@ -3,7 +3,7 @@ import { isToOne, nameRelationships, type StoredRelationship } from "#planner";
 import { memoize } from "#runtime";
 import type { ComponentReference } from "../document/components.ts";
 import { columnSchema, type JsonSchema } from "../document/json-schema.ts";
-import type { VisibleTable } from "../document/visible-schema.ts";
+import { includesAll, type VisibleTable } from "../document/visible-schema.ts";
 import { needsValue, nonEmpty, type RowSchemaContext, rowRef, rowSchemaKey, writableColumns } from "./components.ts";
 
 type NestedForm = "nestedInsert" | "nestedUpdate";
@@ -126,10 +126,6 @@ function relationSchema(
 
 function namesOf<Side extends string>(pairs: readonly Readonly<Record<Side, string>>[], side: Side): string[] {
   return pairs.map((pair) => pair[side]);
-}
-
-function includesAll(columns: readonly CatalogColumn[], names: readonly string[]): boolean {
-  return names.every((name) => columns.some((column) => column.name === name));
 }
 
 function isView({ kind }: CatalogTable): boolean {

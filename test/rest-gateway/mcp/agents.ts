@@ -17,8 +17,9 @@ const FIXTURE = `
     title text not null check (length(title) <= 60),
     team int references office.teams,
     size numeric,
-    secret text,
-    public boolean not null default false
+    secret text constraint secret_length check (length(secret) <= 100),
+    public boolean not null default false,
+    constraint no_secret_title check (title <> secret)
   );
   comment on table office.notes is 'Notes of people.';
   comment on column office.notes.title is 'At most 60 characters.';
