@@ -68,7 +68,7 @@ export function planCall(
     body: response.includesBody ? planCallBody(body, routine) : { kind: "none" },
     total,
     readOnly: isReadOnly,
-    guards: planCallGuards(response, format.kind === "object" && !isReadOnly),
+    guards: [...planCallGuards(response, format.kind === "object" && !isReadOnly), ...planRowGuards(intent, routine)],
   };
 }
 
@@ -185,6 +185,11 @@ function planCallGuards({ maxAffected }: ResponseOptions, isSingular: boolean): 
   if (isSingular) guards.push({ code: "PGRST116", rows: "exactly", count: 1 });
   if (maxAffected !== null) guards.push({ code: "PGRST124", rows: "at most", count: maxAffected });
   return guards;
+}
+
+/** The key of a table may find several rows, if other tables inherit from it. The rows of a set say nothing about the passed rows. */
+function planRowGuards({ row }: CallIntent, { returns }: Routine): RowCountGuard[] {
+  return row && !returns.set ? [{ code: "PGRST124", rows: "at most", count: 1 }] : [];
 }
 
 function routineNotSetReturning(): ApiError {

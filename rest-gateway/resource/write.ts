@@ -5,6 +5,7 @@ import { runStepwise } from "#runtime/concurrency";
 import { type JsonMember, type JsonRecord, NO_RECORD_LIMITS, readJsonRecords, toAddressText } from "#runtime/json";
 import { type RowAction, returnsRowOf } from "./collections/collections.ts";
 import {
+  ambiguousRow,
   errorCodesOf,
   permissionDenied,
   preconditionFailed,
@@ -334,10 +335,15 @@ function hasPreconditions({ request: { headers } }: ResourceRequest): boolean {
 
 /** Checks preconditions before the call. A change of the row between the check and the call is not detected. */
 async function checkPreconditions(parsed: ResourceRequest, run: RunRows): Promise<void> {
-  const { collection } = parsed.target;
+  const { collection, key, nested, parents } = parsed.target;
   const select = selectEveryField(collection);
+  // Only one of several rows may meet the preconditions, but the call gets all of them.
+  const named = rowConditions({ collection, key: key!, nested }, parents);
+  if (hasPreconditions(parsed) && (await run(makeReadIntent(collection, { select, conditions: named }))).count > 1)
+    throw ambiguousRow();
   const { count } = await run(makeReadIntent(collection, { select, conditions: await writeConditions(parsed, run) }));
   if (count === 0) throw await explainNothingWritten(parsed, select, run);
+  if (count > 1) throw ambiguousRow();
 }
 
 type SentArguments = ReturnType<typeof parseArguments>;
