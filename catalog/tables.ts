@@ -65,6 +65,8 @@ export type CatalogTable = QualifiedName & {
   readonly kind: TableKind;
   /** Like PostgREST, the service exposes the partitioned table and not its partitions. */
   readonly isPartition: boolean;
+  /** True for a table with rows of tables that inherit from it, for which its keys do not hold. Keys hold for partitions. */
+  readonly hasInheritedRows: boolean;
   readonly owner: string;
   readonly comment: string | null;
   readonly extension: string | null;
@@ -106,6 +108,7 @@ export type TableRow = {
   name: string;
   relkind: "r" | "p" | "v" | "m" | "f";
   isPartition: boolean;
+  hasInheritedRows: boolean;
   owner: string;
   acl: string;
   comment: string | null;
@@ -122,6 +125,7 @@ export type TableRow = {
 // lock, and it fails for a foreign data wrapper without a handler.
 const TABLES = `
   select c.oid, c.reltype as "rowType", n.nspname as schema, c.relname as name, c.relkind, c.relispartition as "isPartition",
+    c.relkind = 'r' and c.relhassubclass as "hasInheritedRows",
     pg_get_userbyid(c.relowner) as owner, array_to_string(coalesce(c.relacl, acldefault('r', c.relowner)), E'\\n') as acl,
     d.description as comment, e.extname as extension,
     c.relrowsecurity as enabled, c.relforcerowsecurity as forced, c.reloptions as options,
@@ -176,6 +180,7 @@ type TableProperties = Pick<
   | "name"
   | "kind"
   | "isPartition"
+  | "hasInheritedRows"
   | "owner"
   | "comment"
   | "extension"
@@ -188,13 +193,14 @@ type TableProperties = Pick<
 >;
 
 export function toTableProperties(row: TableRow): TableProperties {
-  const { oid, schema, name, isPartition, owner, comment, extension, events } = row;
+  const { oid, schema, name, isPartition, hasInheritedRows, owner, comment, extension, events } = row;
   return {
     oid,
     schema,
     name,
     kind: TABLE_KINDS[row.relkind],
     isPartition,
+    hasInheritedRows,
     owner,
     comment,
     extension,

@@ -1,13 +1,17 @@
 import type { PgCodecWithAttributes } from "@dataplan/pg";
 import type { GrafastFieldConfig, Step } from "grafast";
 import { columnsShownAsRelations } from "./relation-names.ts";
-import { type Codec, isTable, outputTypeOf, relationEntriesOf, resourcesOf } from "./table.ts";
+import { type Codec, hasChildren, isTable, outputTypeOf, relationEntriesOf, resourcesOf } from "./table.ts";
 
 declare global {
   namespace DataplanPg {
     interface PgCodecRelationExtensions {
       /** A temporal foreign key: its rows do not match by equality. */
       isTemporal?: boolean;
+    }
+    interface PgResourceExtensions {
+      /** Several rows may have the same key: those of a view, or of a table and of tables that inherit from it. */
+      mayRepeatKeys?: boolean;
     }
     interface PgResourceUniqueExtensions {
       /** A unique index and not a constraint. */
@@ -40,6 +44,8 @@ export const ForeignKeysPlugin: GraphileConfig.Plugin = {
           if (!isKnown) uniques.push({ attributes: columns, extensions: { isFromIndex: true } });
         }
         resourceOptions.uniques = uniques;
+        if (hasChildren(pgClass) || !/[rp]/.test(pgClass.relkind))
+          resourceOptions.extensions = { ...resourceOptions.extensions, mayRepeatKeys: true };
       },
       // The constraint's comment is the message for its violation, and no description.
       pgRelations_relation(_info, { pgConstraint, relation }) {

@@ -2,7 +2,7 @@ import { GraphQLNonNull, isNonNullType } from "grafast/graphql";
 import type { Introspection, PgAttribute, PgClass, PgConstraint } from "graphile-build-pg/pg-introspection";
 import { memoizePerObject } from "#runtime";
 import { withNonNullItems, withNullableItems } from "./graphql-types.ts";
-import { mayHoldNulls, relationOf } from "./table.ts";
+import { hasChildren, mayHoldNulls, relationOf } from "./table.ts";
 
 declare global {
   namespace DataplanPg {
@@ -103,11 +103,6 @@ function mayHoldNull(pgClass: PgClass, { attnum, attnotnull }: PgAttribute): boo
   const constraint = pgClass.getConstraints().find(({ contype, conkey }) => contype === "n" && conkey?.[0] === attnum);
   if (!constraint) return false;
   return !constraint.convalidated || (constraint.connoinherit === true && hasChildren(pgClass));
-}
-
-/** True for a table with children that may lack its constraints; partitions have the constraints of their table. */
-function hasChildren(pgClass: PgClass | undefined): boolean {
-  return pgClass?.relkind === "r" && pgClass.relhassubclass === true;
 }
 
 function mayHideRows({ _id, relkind, relrowsecurity }: PgClass, introspection: Introspection): boolean {

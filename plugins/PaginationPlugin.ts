@@ -170,8 +170,9 @@ function valueOfRelated(
   if (!relation) return valueFor(row);
   const { remoteResource } = relation;
   const related = relatedAliasOf(relation, depth);
+  const onlyOne = remoteResource.extensions?.mayRepeatKeys ? sql` limit 1` : sql.blank;
   const column = valueOfRelated(related, further, valueFor, depth + 1);
-  return sql`(select ${column} from ${remoteResource.from as SQL} as ${related} where ${joinRelation(relation, row, related)})`;
+  return sql`(select ${column} from ${remoteResource.from as SQL} as ${related} where ${joinRelation(relation, row, related)}${onlyOne})`;
 }
 
 /** The same alias each time, since core compares order expressions with each other. */

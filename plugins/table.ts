@@ -1,5 +1,6 @@
 import type { PgCodec, PgCodecRelation, PgCodecWithAttributes, PgResource } from "@dataplan/pg";
 import type { GraphQLInputType, GraphQLOutputType, GraphQLSchema } from "grafast/graphql";
+import type { PgClass } from "graphile-build-pg/pg-introspection";
 import { memoizePerObject } from "#runtime";
 
 /** PostGraphile's resource: a table, view or function. */
@@ -78,6 +79,11 @@ export function columnOf({ attributes }: Codec, attribute: object): string {
   const column = Object.keys(attributes!).find((name) => attributes![name] === attribute);
   if (column === undefined) throw new Error("A field describes a column that its row type does not have.");
   return column;
+}
+
+/** True for a table with children that may lack its constraints; partitions have the constraints of their table. */
+export function hasChildren(pgClass: PgClass | undefined): boolean {
+  return pgClass?.relkind === "r" && pgClass.relhassubclass === true;
 }
 
 /** The columns that clients may write, by privileges and comments. */

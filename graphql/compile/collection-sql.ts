@@ -353,3 +353,8 @@ type Digest = Parameters<typeof pgFromExpressionRuntime>[2][number] & Partial<Pg
 export function rowsOf(table: PgTable, row: SQL, conditions: readonly SQL[]): RowsSelect {
   return { row, from: table.from as SQL, conditions, order: [], limit: null, offset: 0 };
 }
+
+/** The row of a table that has this key. */
+export function rowOf(table: PgTable, row: SQL, conditions: readonly SQL[]): RowsSelect {
+  return { ...rowsOf(table, row, conditions), limit: table.extensions?.mayRepeatKeys ? 1 : null };
+}

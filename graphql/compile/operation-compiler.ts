@@ -41,6 +41,7 @@ import {
   presence,
   type RowsSelect,
   reversed,
+  rowOf,
   rowsOf,
   selectRows,
   tableOf,
@@ -239,7 +240,7 @@ export class OperationCompiler extends RowCompiler {
     const args = this.values.argumentsOf(field, nodes[0]!, isOneOf(key));
     const row = aliasOf(table);
     const conditions = keyConditions(table, key, args, row);
-    return sql`(${selectRows(rowsOf(table, row, conditions), yield* this.tableItem(table, field.type, nodes, row))})`;
+    return sql`(${selectRows(rowOf(table, row, conditions), yield* this.tableItem(table, field.type, nodes, row))})`;
   }
 
   /** The type is part of the text. Null where the id cannot be read, or has a type that the caller has not. */
@@ -256,7 +257,7 @@ export class OperationCompiler extends RowCompiler {
     const row = aliasOf(table);
     const conditions = isNode(node!, row, (variables) => decodeNodeId(argumentValue(value, variables))!.key);
     const item = yield* this.object(type, selectionsOf(nodes), row);
-    return this.orNull(sql`(${selectRows(rowsOf(table, row, conditions), this.ofType(type, item))})`, field.type);
+    return this.orNull(sql`(${selectRows(rowOf(table, row, conditions), this.ofType(type, item))})`, field.type);
   }
 
   /** Null if the subscriber may not see the row: the event is then not delivered. */
@@ -268,7 +269,7 @@ export class OperationCompiler extends RowCompiler {
       parameterOf((variables) => eventKeysOf(variables)[key[index]!] ?? null, codec),
     );
     const item = yield* this.tableItem(table, field.type, nodes, row);
-    return sql`coalesce((${selectRows(rowsOf(table, row, conditions), item)}), 'null')`;
+    return sql`coalesce((${selectRows(rowOf(table, row, conditions), item)}), 'null')`;
   }
 
   *#relatedRow({ path }: Source<"related row">, field: Field, nodes: readonly FieldNode[], parent: SQL): Stepwise<SQL> {
@@ -277,7 +278,7 @@ export class OperationCompiler extends RowCompiler {
     let item = yield* this.tableItem(tableOf(path.at(-1)!), field.type, nodes, rows.at(-1)!);
     for (const [index, relation] of [...path.entries()].reverse()) {
       const conditions = joinPairs(relation, rows[index - 1] ?? parent, rows[index]!);
-      item = sql`(${selectRows(rowsOf(tableOf(relation), rows[index]!, conditions), item)})`;
+      item = sql`(${selectRows(rowOf(tableOf(relation), rows[index]!, conditions), item)})`;
     }
     return item;
   }
@@ -586,5 +587,5 @@ function columnValue({ column, via }: Source<"column">, row: SQL): SQL {
   const name = sql.identifier(column);
   if (!via) return sql`${row}.${name}`;
   const other = aliasOf(tableOf(via));
-  return sql`(${selectRows(rowsOf(tableOf(via), other, joinPairs(via, row, other)), sql`${other}.${name}`)})`;
+  return sql`(${selectRows(rowOf(tableOf(via), other, joinPairs(via, row, other)), sql`${other}.${name}`)})`;
 }

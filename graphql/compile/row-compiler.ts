@@ -27,7 +27,7 @@ import {
   concatenate,
   mayBeNullRow,
   presence,
-  rowsOf,
+  rowOf,
   selectRows,
   tableOf,
 } from "./collection-sql.ts";
@@ -237,7 +237,7 @@ export abstract class RowCompiler {
       const other = relation ? aliasOf(tableOf(relation)) : row;
       const object = this.ofType(own, yield* this.object(own, selectionsOf(nodes), other));
       const read = relation
-        ? sql`(${selectRows(rowsOf(tableOf(relation), other, joinPairs(relation, row, other)), object)})`
+        ? sql`(${selectRows(rowOf(tableOf(relation), other, joinPairs(relation, row, other)), object)})`
         : object;
       cases.push(sql`when ${textLiteral(value)} then ${read}`);
     }

@@ -42,7 +42,7 @@ import {
 import { NotCompiled } from "./not-compiled.ts";
 import { argumentValue, type CoercedVariables, type InputValue, parameterSql } from "./operation-values.ts";
 import type { Field } from "./selection-reader.ts";
-import { textLiteral } from "./spell-value.ts";
+import { REFUSE_SEVERAL_ROWS, textLiteral } from "./spell-value.ts";
 
 /** How an operation writes a row. */
 export type RowWrite = {
@@ -226,12 +226,20 @@ function writeSql({ table, verb, key }: WriteSource, field: Field, values: Value
     const given = inputs.map(({ value }) => value);
     return sql`insert into ${from} as ${row} (${sql.join(columns, ", ")}) values (${sql.join(given, ", ")})`;
   }
-  const conditions = keyConditions(table, key, values, row);
-  const where = sql.join(conditions, " and ");
+  const where = sql.join([...keyConditions(table, key, values, row), ...isOnlyRow(table, key, values)], " and ");
   if (verb === "delete") return sql`delete from ${from} as ${row} where ${where}`;
   if (inputs.length === 0) throw emptyInputError();
   const assignments = inputs.map(({ value }, index) => sql`${columns[index]!} = ${value}`);
   return sql`update ${from} as ${row} set ${sql.join(assignments, ", ")} where ${where}`;
+}
+
+/** A condition that fails the statement if several rows have the key; none where a key is of one row. */
+function isOnlyRow(table: PgTable, key: WriteSource["key"], values: Values): SQL[] {
+  if (!table.extensions?.mayRepeatKeys) return [];
+  const row = aliasOf(table);
+  const count = sql`pg_catalog.count(*) operator(pg_catalog.>) 1`;
+  const check = sql`case when ${count} then ${REFUSE_SEVERAL_ROWS} operator(pg_catalog.=) '' else true end`;
+  return [sql`(${selectRows(rowsOf(table, row, keyConditions(table, key, values, row)), check)})`];
 }
 
 /** Absent fields are left to the column's default, or keep their values. */

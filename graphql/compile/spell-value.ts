@@ -36,8 +36,19 @@ export const REFUSE = sql`pg_catalog.current_setting('graphql.refused')`;
 /** Fails a statement whose response becomes too large. */
 export const REFUSE_SIZE = sql`pg_catalog.current_setting('graphql.too_large')`;
 
+/** Fails a write of one row whose key several rows have. */
+export const REFUSE_SEVERAL_ROWS = sql`pg_catalog.current_setting('graphql.several_rows')`;
+
 export function isRefusedSize(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === "42704" && error.message.includes("graphql.too_large");
+  return isUnknownSetting(error, "graphql.too_large");
+}
+
+export function areSeveralRowsRefused(error: unknown): boolean {
+  return isUnknownSetting(error, "graphql.several_rows");
+}
+
+function isUnknownSetting(error: unknown, name: string): boolean {
+  return error instanceof pg.DatabaseError && error.code === "42704" && error.message.includes(name);
 }
 
 /** Spellings by the rules of JavaScript, where those of Postgres differ. */

@@ -17,7 +17,7 @@ import type { CompiledStep } from "../compile/compile-operation.ts";
 import { NotCompiled } from "../compile/not-compiled.ts";
 import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
 import type { RootField } from "../compile/selection-reader.ts";
-import { isRefusedSize } from "../compile/spell-value.ts";
+import { areSeveralRowsRefused, isRefusedSize } from "../compile/spell-value.ts";
 import { type CallerDatabase, checkSuccess, type WriteRows } from "./caller-database.ts";
 import type { ResponseExtensions } from "./errors.ts";
 
@@ -118,6 +118,7 @@ export async function readStatement(
     ? writeRows(written, statement, { signal, budget })
     : database.run(context, statement, runOptions);
   const { rows } = await running.catch((error) => {
+    if (areSeveralRowsRefused(error)) throw ambiguousRow();
     throw isRefusedSize(error) ? responseTooLarge(maxBytes) : error;
   });
   if (step.failureText) await checkSuccess(database, context, step.failureText);
@@ -127,6 +128,12 @@ export async function readStatement(
   const admitted = admit(data.length);
   if (admitted) await admitted;
   return data;
+}
+
+/** The rows of a view, or of a table and those that inherit from it, may have the same key. */
+function ambiguousRow(): ApiError {
+  const hint = "Change the row in the table that it belongs to.";
+  return new ApiError("conflict", "RESOURCE_CONFLICT", "Several rows have this key; nothing was changed.", { hint });
 }
 
 function exceedsLimit(error: unknown): boolean {

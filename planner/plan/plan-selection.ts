@@ -114,11 +114,12 @@ function planEmbeddedRelation(branch: EmbedNode, outer: SelectScope, planContext
   return { branch, toOne, context, subquery: selection, spread, columns };
 }
 
-/** A foreign key refers to at most one row; for a function or a view this is not guaranteed. */
+/** A foreign key refers to at most one row; for a function, a view or a table with inherited rows this is not guaranteed. */
 function relationLimit(relationship: Relationship, { catalog, maxRows }: PlanContext): number | null {
   if (!isToOne(relationship)) return maxRows;
-  const isView = catalog.findTable(relationship.target)?.kind.endsWith("view");
-  return relationship.kind === "computed" || isView ? 1 : null;
+  const target = catalog.findTable(relationship.target);
+  const mayRepeatKeys = target?.kind.endsWith("view") || target?.hasInheritedRows;
+  return relationship.kind === "computed" || mayRepeatKeys ? 1 : null;
 }
 
 function toEmbeddedColumn(branch: EmbedNode, toOne: boolean, from: SelectPlan): NamedSelectColumn {

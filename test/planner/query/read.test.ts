@@ -25,6 +25,16 @@ const fixture = useFixture(() =>
     create view api.doubled_artists as select a.id, a.name from api.artists a, pg_catalog.generate_series(1, 2);
     create table api.deep_works (id int primary key, works int references api.works, works_1 int references api.works);
     insert into api.deep_works values (1, 1, 2);
+    create table api.species (id int primary key, name text);
+    create table api.breeds () inherits (api.species);
+    create table api.pets (id int primary key, species int references api.species);
+    create table api.chips (pet int unique references api.pets, number text);
+    create table api.old_chips () inherits (api.chips);
+    insert into api.species values (1, 'cat'), (2, 'dog');
+    insert into api.breeds values (1, 'Persian');
+    insert into api.pets values (1, 1), (2, 2);
+    insert into api.chips values (1, 'new');
+    insert into api.old_chips values (1, 'old');
     grant select on all tables in schema api to anon;
   `),
 );
@@ -183,6 +193,19 @@ describe("an embedded relation", () => {
     const intent = read("works", { select: [relation("doubled_artists", columns("name"))], where: [eq("id", "1")] });
     expect(fixture.text(intent)).toContain(`= "works"."artist_id" limit 1) "_") as "doubled_artists"`);
     expect(await fixture.rows(intent)).toEqual([{ doubled_artists: { name: "Claude" } }]);
+  });
+
+  test("to one row stays one row if tables that inherit have the same key", async () => {
+    const select = [column("id"), relation("species", columns("name")), relation("chips", columns("number"))];
+    const intent = read("pets", { select, order: [term("id")] });
+    expect(fixture.text(intent)).toContain(`= "pets"."species" limit 1) "_") as "species"`);
+    expect(await fixture.rows(intent)).toEqual([
+      { id: 1, species: { name: expect.any(String) }, chips: { number: expect.any(String) } },
+      { id: 2, species: { name: "dog" }, chips: null },
+    ]);
+    const inner = relation("species", columns("name"), { join: "inner", spread: true });
+    const spread = read("pets", { select: [column("id"), inner], order: [term("id", { relation: "species" })] });
+    expect(await fixture.rows(spread)).toHaveLength(2);
   });
 
   test("excludes rows without it if it is inner, at any depth", async () => {
