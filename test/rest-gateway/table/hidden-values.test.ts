@@ -76,20 +76,20 @@ const FAILURES: Readonly<Record<string, () => ReturnType<typeof ask>>> = {
   "an overlapping range": () => ask("POST", "/rest/v1/stays", { room: 1, nights: "[2,3)" }),
   "a referred row is deleted, and null is no value": () => ask("DELETE", "/rest/v1/albums?id=eq.1"),
   "the same at /api": () => ask("DELETE", "/api/v1/albums/1"),
-  "the same by GraphQL": () => graphql("mutation { deleteAlbum(id: 1) { success } }"),
+  "the same by GraphQL": () => graphql("mutation { deleteAlbum(id: 1) }"),
   "a referred value is changed, and the default is refused": () =>
     ask("PATCH", "/rest/v1/albums?id=eq.3", { code: 999 }),
   "a referred row is deleted, and a check refuses null": () => ask("DELETE", "/rest/v1/rooms?id=eq.1"),
   "a row that a partition refers to is deleted": () => ask("DELETE", "/rest/v1/albums?id=eq.5"),
   "the same of a partition, at /api": () => ask("DELETE", "/api/v1/albums/5"),
-  "the same of a partition, by GraphQL": () => graphql("mutation { deleteAlbum(id: 5) { success } }"),
+  "the same of a partition, by GraphQL": () => graphql("mutation { deleteAlbum(id: 5) }"),
   "a key that a partition refers to is changed": () => ask("PATCH", "/rest/v1/albums?id=eq.5", { id: 500 }),
 };
 
 test.each(Object.keys(FAILURES))("an error does not quote a hidden row: %s", async (name) => {
   const { status, text } = await FAILURES[name]!();
   const isRefused = status >= 400 || text.includes('"errors"');
-  expect([isRefused, text]).toEqual([true, expect.any(String)]);
+  expect([isRefused, text]).toEqual([true, expect.not.stringContaining("GRAPHQL_VALIDATION_FAILED")]);
   // The request's own words may be repeated.
   for (const hidden of HIDDEN) expect(text.replaceAll("(title)=(hidden-text 2)", "")).not.toContain(hidden);
 });
