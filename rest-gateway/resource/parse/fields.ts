@@ -1,6 +1,6 @@
 import type { SelectedColumn, SelectItem } from "#planner/intent";
 import { memoizePerObject } from "#runtime";
-import type { Collection, Collections } from "../collections/collections.ts";
+import { type Collection, type Collections, visibleRelationNames } from "../collections/collections.ts";
 import { suggestName, validationError } from "../collections/errors.ts";
 import type { CollectionField } from "../collections/fields.ts";
 import { relatedTo } from "../collections/relations.ts";
@@ -54,7 +54,7 @@ function addFieldPath(node: FieldNode, [name = "", ...rest]: readonly string[], 
   }
   const target = collections.find(relatedTo(collection, name)?.target ?? "");
   if (!target || path.split(".").length > MAX_DEPTH) {
-    const names = [...readable, ...collection.references, ...collection.nested].map((each) => each.name);
+    const names = [...readable.map((each) => each.name), ...visibleRelationNames(collection, collections)];
     throw validationError([
       { field: "fields", message: `Unknown field ${JSON.stringify(path)}.${suggestName(name, names)}` },
     ]);

@@ -9,7 +9,7 @@ import {
   type SearchOperation,
 } from "#planner/intent";
 import type { FieldError } from "#runtime";
-import type { Collection, Collections } from "../collections/collections.ts";
+import { type Collection, type Collections, visibleRelationNames } from "../collections/collections.ts";
 import { suggestName, validationError } from "../collections/errors.ts";
 import { type CollectionField, fieldNamingOf } from "../collections/fields.ts";
 import { relatedTo } from "../collections/relations.ts";
@@ -72,7 +72,7 @@ function findField(path: string, collection: Collection, collections: Collection
     const name = rest.slice(0, Math.max(dot, 0));
     const relation = relatedTo(at, name);
     const target = relation && collections.find(relation.target);
-    if (!target) throw unknownField(path, rest, at);
+    if (!target) throw unknownField(path, rest, visibleNames(at, collections));
     if (relations.length === MAX_SEARCHED_RELATIONS) throw invalidSearch(TOO_FAR);
     relations.push({ name, found: relation.relationship });
     at = target;
@@ -98,8 +98,12 @@ function resultsOf(found: readonly FoundField[], collection: Collection, version
   return results;
 }
 
-function unknownField(path: string, rest: string, { fields, references, nested }: Collection) {
-  const names = [...fields.filter(({ readable }) => readable), ...references, ...nested].map(({ name }) => name);
+function visibleNames(collection: Collection, collections: Collections): readonly string[] {
+  const readable = collection.fields.filter((field) => field.readable).map(({ name }) => name);
+  return [...readable, ...visibleRelationNames(collection, collections)];
+}
+
+function unknownField(path: string, rest: string, names: readonly string[]) {
   return invalidSearch(`Unknown field ${JSON.stringify(path)}.${suggestName(rest, names)}`);
 }
 

@@ -7,7 +7,13 @@ import { CALLERS } from "../callers.ts";
 import { searchedTexts, TOWN, townRows, wordings } from "../town.ts";
 import { openResources } from "./open-resources.ts";
 
-const resources = useFixture(() => openResources({ sql: TOWN, settings: { PGRST_DB_SCHEMAS: "town" } }));
+/** Nobody sees the ledgers of places; of visits, all see the texts, but not the places. */
+const HIDDEN = `
+  create table town.ledgers (id int primary key, place_id int references town.places, text text);
+  create table town.visits (id int primary key, place_id int references town.places, text text);
+  grant select (id, text) on town.visits to anon`;
+
+const resources = useFixture(() => openResources({ sql: `${TOWN}${HIDDEN}`, settings: { PGRST_DB_SCHEMAS: "town" } }));
 const caller = useFixture(() => connect(resources.databaseUrl));
 
 /** The fields of the collection, and their names in the table interface. */
@@ -84,6 +90,22 @@ describe("a search", () => {
     });
   });
 });
+
+test.each([
+  ["fields=ledgerz", 'Unknown field "ledgerz".'],
+  ["fields=ledgerz.text", 'Unknown field "ledgerz.text".'],
+  ["fields=visitz.text", 'Unknown field "visitz.text".'],
+  ["search=(ledgerz.text).wfts.cats", 'Unknown field "ledgerz.text".'],
+  ["search=(ledgerz).wfts.cats", 'Unknown field "ledgerz".'],
+  ["search=(visitz).wfts.cats", 'Unknown field "visitz".'],
+  ["fields=notez.text", 'Unknown field "notez.text". Did you mean "notes"?'],
+])(
+  "a suggestion names no collection that the role may not see, nor one that refers by such a column: %s",
+  async (query, message) => {
+    const { status, body } = await resources.ask(`/api/v1/places?${query}`, { as: { role: "anon" } });
+    expect([status, body.error.details[0].message]).toEqual([400, message]);
+  },
+);
 
 describe("what is wrong", () => {
   test.each([
