@@ -1,5 +1,6 @@
 import type { DatabaseError } from "pg";
-import { type Catalog, publicComment } from "./catalog.ts";
+import { type Catalog, exposedTables, publicComment } from "./catalog.ts";
+import { mayNameColumn, mayNameTable } from "./may-name.ts";
 import type { CatalogTable } from "./tables.ts";
 
 /** The message of a Postgres error for users, and the input column that causes it. */
@@ -26,9 +27,13 @@ const MESSAGES_BY_SQLSTATE: Readonly<Record<string, string>> = {
 };
 
 /** Returns null for errors that the client did not cause and should not see. */
-export function databaseErrorMessage(error: DatabaseError, catalog: Catalog): DatabaseErrorMessage | null {
+export function databaseErrorMessage(
+  error: DatabaseError,
+  catalog: Catalog,
+  role: string,
+): DatabaseErrorMessage | null {
   const code = error.code ?? "";
-  if (code.startsWith("23")) return constraintMessage(error, catalog);
+  if (code.startsWith("23")) return constraintMessage(error, catalog, role);
   if (code === "55P03" && error.table)
     return { message: `"${error.table}" is locked by another transaction; try again.` };
   const sentence = MESSAGES_BY_SQLSTATE[code] ?? MESSAGES_BY_SQLSTATE[code.slice(0, 2)];
@@ -70,12 +75,36 @@ function isMeantForUsers(code: string): boolean {
 function constraintMessage(
   { code = "", schema, table, column, constraint }: DatabaseError,
   catalog: Catalog,
+  role: string,
 ): DatabaseErrorMessage {
   const broken = schema && table ? catalog.findTable({ schema, name: table }) : undefined;
   const found = broken && constraint ? findConstraint(broken, constraint) : undefined;
   const message = publicComment(found?.comment ?? null) ?? MESSAGES_BY_SQLSTATE[code] ?? INVALID_VALUE;
   const columns = column ? [column] : found ? constraintColumns(found) : [];
-  return { message, ...(columns.length === 1 && namedColumn(columns[0])) };
+  if (columns.length !== 1 || !schema || !table) return { message };
+  return { message, ...namedColumn(findVisibleColumn({ schema, table, column: columns[0]! }, catalog, role)) };
+}
+
+type BrokenColumn = { readonly schema: string; readonly table: string; readonly column: string };
+
+/** Returns the name by which the role may know the column: in its table, in that of the partition, or in a view that shows it. */
+function findVisibleColumn(
+  { schema, table: name, column }: BrokenColumn,
+  catalog: Catalog,
+  role: string,
+): string | null {
+  const broken = catalog.findTable({ schema, name });
+  const mayName = (table: CatalogTable, known: string) =>
+    table.columns.has(known) && mayNameTable(catalog, role, table) && mayNameColumn(catalog, role, table, known);
+  if (broken && mayName(broken, column)) return column;
+  for (const table of exposedTables(catalog)) {
+    if (broken?.isPartition && table.kind === "partitioned table" && mayName(table, column)) return column;
+    for (const { name: shown, origin } of table.columns.values()) {
+      const isShown = origin?.column === column && origin.table.name === name && origin.table.schema === schema;
+      if (isShown && mayName(table, shown)) return shown;
+    }
+  }
+  return null;
 }
 
 type MessageConstraint = {

@@ -1,7 +1,6 @@
 import { type GraphQLSchema, isObjectType } from "grafast/graphql";
 import type { PgProc, PgType } from "graphile-build-pg/pg-introspection";
-import type { Catalog } from "#catalog";
-import { mayCallRoutine, mayNameColumn, mayNameTable } from "#planner/find-target";
+import { type Catalog, mayCallRoutine, mayNameColumn, mayNameTable } from "#catalog";
 import { quotedName } from "#postgres/client";
 import { functionResourcesOf, type SchemaResource } from "./table.ts";
 

@@ -54,7 +54,11 @@ export function makeErrorExplainer({
 
   const meaningOfDatabase = (error: pg.DatabaseError, { caller }: AuthenticationResult): ErrorMeaning | null =>
     // A caller with the anon key is anonymous too.
-    meaningOfDatabaseError(error, { anonymous: caller.role === authenticator().anonymous.role, catalog: catalog() });
+    meaningOfDatabaseError(error, {
+      anonymous: caller.role === authenticator().anonymous.role,
+      role: caller.role,
+      catalog: catalog(),
+    });
 
   return (error, { authentication, requestId }) => {
     const original = error.originalError;
@@ -126,9 +130,10 @@ const CODE_OVERRIDES: Readonly<Record<string, string>> = { "25006": "PERMISSION_
 /** An unknown table name as a regclass value has the SQLSTATE of an invalid statement. */
 const PARAMETER_CONTEXT = /^(unnamed portal|portal ".*") parameter /m;
 
-type ErrorViewer = { readonly anonymous: boolean; readonly catalog: Catalog };
+type ErrorViewer = { readonly anonymous: boolean; readonly role: string; readonly catalog: Catalog };
 
-function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }: ErrorViewer): ErrorMeaning | null {
+function meaningOfDatabaseError(error: pg.DatabaseError, viewer: ErrorViewer): ErrorMeaning | null {
+  const { anonymous } = viewer;
   if (error instanceof ContextError && isContextRefused(error)) {
     if (anonymous && isRoleRefused(error)) return { message: ANONYMOUS_NOT_SERVED, code: "AUTH_REQUIRED" };
     return { message: "This token's role is not allowed here.", code: "PERMISSION_DENIED" };
@@ -142,7 +147,7 @@ function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }:
   if (code === "INTERNAL_ERROR") return null;
   if (code === "SERVICE_UNAVAILABLE") return { message: httpError.message, code };
   if (error.code === "42501" && code === "AUTH_REQUIRED") return { message: "Sign in to do this.", code, ...remarks };
-  const sentence = graphqlMessageOf(error, catalog);
+  const sentence = graphqlMessageOf(error, viewer);
   if (sentence) return { ...sentence, code, ...remarks };
   return PARAMETER_CONTEXT.test(error.where ?? "")
     ? { message: INVALID_VALUE, code: "VALIDATION_ERROR", ...remarks }
@@ -179,8 +184,8 @@ export function errorsOf(thrown: unknown): readonly GraphQLError[] {
 type GraphqlErrorMessage = { readonly message: string; readonly field?: string };
 
 /** Null for errors that the client did not cause and should not see. */
-function graphqlMessageOf(error: DatabaseError, catalog: Catalog): GraphqlErrorMessage | null {
-  const sentence = sentenceOfSql(error, catalog);
+function graphqlMessageOf(error: DatabaseError, { catalog, role }: ErrorViewer): GraphqlErrorMessage | null {
+  const sentence = sentenceOfSql(error, catalog, role);
   if (!sentence) return null;
   const { column, message } = sentence;
   return { message, ...(column && { field: toFieldName(column) }) };

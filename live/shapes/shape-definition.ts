@@ -1,5 +1,5 @@
-import { type Catalog, type CatalogColumn, type CatalogTable, hasAnyColumnPrivilege } from "#catalog";
-import { findTable, mayNameColumn } from "#planner/find-target";
+import { type Catalog, type CatalogColumn, type CatalogTable, hasAnyColumnPrivilege, mayNameColumn } from "#catalog";
+import { findTable } from "#planner/find-target";
 import { quotedName } from "#postgres/client";
 import type { ResultRow, Statement } from "#postgres/statement";
 import { ApiError } from "#runtime";

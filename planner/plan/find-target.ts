@@ -1,4 +1,11 @@
-import { type Catalog, type CatalogTable, hasAnyColumnPrivilege, type QualifiedName, type Routine } from "#catalog";
+import {
+  type Catalog,
+  type CatalogTable,
+  mayCallRoutine,
+  mayNameTable,
+  type QualifiedName,
+  type Routine,
+} from "#catalog";
 import { ApiError, editDistance } from "#runtime";
 import type { CallArgument, CallIntent } from "../intent/intent.ts";
 
@@ -213,9 +220,6 @@ function parameterList(parameters: readonly string[]): string {
   return `(${parameters.toSorted().join(", ")})`;
 }
 
-const COLUMN_PRIVILEGES = ["select", "insert", "update"] as const;
-const TABLE_PRIVILEGES = [...COLUMN_PRIVILEGES, "delete"] as const;
-
 const MIN_PIECE_LENGTH = 2;
 const MAX_PIECE_LENGTH = 3;
 const MAX_RANKED = 50;
@@ -282,25 +286,4 @@ function vectorLength(counts: Map<string, number>): number {
 
 function editSimilarity(a: string, b: string): number {
   return 1 - editDistance(a, b, { swaps: false }) / Math.max(a.length, b.length);
-}
-
-/** True if an error may name the table to the role: only if the role has a privilege on it. */
-export function mayNameTable(catalog: Catalog, role: string, table: CatalogTable): boolean {
-  if (!mayUseSchema(catalog, role, table.schema)) return false;
-  return TABLE_PRIVILEGES.some((privilege) => hasAnyColumnPrivilege(catalog, role, privilege, table));
-}
-
-/** True if an error may name the column to the role: only if the role has a privilege on it. */
-export function mayNameColumn(catalog: Catalog, role: string, table: CatalogTable, column: string): boolean {
-  return COLUMN_PRIVILEGES.some((privilege) => catalog.hasPrivilege(role, privilege, table, column));
-}
-
-/** True if an error may name the function to the role: only if the role may call it. */
-export function mayCallRoutine(catalog: Catalog, role: string, routine: Routine): boolean {
-  return mayUseSchema(catalog, role, routine.schema) && catalog.hasPrivilege(role, "execute", routine);
-}
-
-function mayUseSchema(catalog: Catalog, role: string, name: string): boolean {
-  const schema = catalog.schemas.get(name);
-  return schema !== undefined && catalog.hasPrivilege(role, "usage", schema);
 }

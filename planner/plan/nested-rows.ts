@@ -1,8 +1,7 @@
-import type { Catalog, CatalogTable, Relationship } from "#catalog";
+import { type Catalog, type CatalogTable, mayNameTable, type Relationship } from "#catalog";
 import { ApiError } from "#runtime";
 import { isExactJsonObject, type JsonObject } from "#runtime/json";
 import type { NestedRows } from "../intent/intent.ts";
-import { mayNameTable } from "./find-target.ts";
 import { columnNotFound, findJsonReader } from "./records.ts";
 import { findRelationship, isToOne } from "./relationship.ts";
 

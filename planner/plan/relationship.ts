@@ -2,12 +2,14 @@ import {
   type Catalog,
   type CatalogTable,
   type ColumnPair,
+  mayNameColumn,
+  mayNameTable,
   operatorSchemaOf,
   type QualifiedName,
   type Relationship,
 } from "#catalog";
 import { ApiError } from "#runtime";
-import { mayNameColumn, mayNameTable, suggestName } from "./find-target.ts";
+import { suggestName } from "./find-target.ts";
 import { chooseAlias, type SelectScope, tableRowScope, tableScope, typeOfField, useColumn } from "./scope.ts";
 import { columnExpression, type RowSource, type WherePredicate } from "./selection.ts";
 

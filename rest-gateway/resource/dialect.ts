@@ -194,11 +194,12 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
     const anonymous = role === this.#config.anonRole;
     if (!parsed) {
       const catalog = this.#catalog();
-      return explainError(thrown, { anonymous, catalog, version: 1, collection: null, sent: () => [] });
+      return explainError(thrown, { anonymous, role, catalog, version: 1, collection: null, sent: () => [] });
     }
     const { catalog, collections, target } = parsed.resource;
     return explainError(thrown, {
       anonymous,
+      role,
       catalog,
       version: collections.version,
       collection: target.collection,

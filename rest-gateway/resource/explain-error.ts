@@ -25,6 +25,7 @@ import { findUnreadableValues, type RequestValue } from "./request-values.ts";
 
 type ErrorContext = {
   readonly anonymous: boolean;
+  readonly role: string;
   readonly catalog: Catalog;
   readonly version: number;
   /** The collection; null if the error occurred before it was known. */
@@ -55,7 +56,7 @@ function toResourceError(thrown: unknown, context: ErrorContext): HttpError {
   if (invalidValueMessage(thrown) !== null || (isValueError(thrown) && general.status === 400)) {
     return invalidValuesError(thrown, findUnreadableValues(thrown, context.sent()), context);
   }
-  const sentence = databaseErrorMessage(thrown, context.catalog);
+  const sentence = databaseErrorMessage(thrown, context.catalog, context.role);
   if (!sentence) return general.status >= 500 ? general : hideDetails(thrown);
   const values = sentence.column ? [] : findUnreadableValues(thrown, context.sent());
   const message = sentence.hint ? `${sentence.message} ${sentence.hint}` : sentence.message;

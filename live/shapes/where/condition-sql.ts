@@ -1,5 +1,4 @@
-import { type Catalog, type CatalogTable, operatorSchemaOf } from "#catalog";
-import { mayNameColumn } from "#planner/find-target";
+import { type Catalog, type CatalogTable, mayNameColumn, operatorSchemaOf } from "#catalog";
 import { quotedName } from "#postgres/client";
 import type { EqualityFilter } from "../../matching/affected-rows.ts";
 import { invalidCondition } from "./condition-tokens.ts";

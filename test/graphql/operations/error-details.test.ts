@@ -38,6 +38,25 @@ const TABLES = `
     end case;
     return new;
   end $$;
+  create table public.forms (id int primary key, title text check (title <> 'bad'), secret text not null default 'x' check (secret <> 'bad'));
+  create table public.letters (
+    id int, title text check (title <> 'bad'), secret text not null default 'x' check (secret <> 'bad')
+  ) partition by hash (id);
+  create table public.letters_0 partition of public.letters for values with (modulus 1, remainder 0);
+  create schema hidden;
+  create table hidden.files (id int primary key, name text not null, secret text not null default 'x' check (secret <> 'bad'));
+  create view public.papers as select id, name as title from hidden.files;
+  comment on view public.papers is '@primaryKey id';
+  create function public.hide() returns trigger language plpgsql as $$ begin
+    if to_jsonb(new) ->> 'id' = '7' then new.secret := null; end if;
+    if to_jsonb(new) ->> 'id' = '8' then new.secret := 'bad'; end if;
+    return new;
+  end $$;
+  create trigger hide before insert on public.forms for each row execute function public.hide();
+  create trigger hide before insert on public.letters for each row execute function public.hide();
+  create trigger hide before insert on hidden.files for each row execute function public.hide();
+  grant select (id, title), insert (id, title) on public.forms, public.letters to authenticated;
+  grant select, insert on public.papers to authenticated;
   create trigger check_booking before insert or update on public.bookings for each row execute function public.check_booking();
   alter table public.rooms enable row level security;
   create policy visible on public.rooms for select using (true);
@@ -145,6 +164,34 @@ test("the details of a constraint are Postgres's sentence, beside the field", as
     code: "RESOURCE_CONFLICT",
     field: "code",
     details: "Key (code)=(abc) already exists.",
+  });
+});
+
+describe.each([
+  ["form", "bad"],
+  ["letter", "bad"],
+  ["paper", null],
+])("an error about a column of a %s", (name, refused) => {
+  const ofRest = async (row: Row) => {
+    const response = await fetch(`${graphql.service.url}/api/v1/${name}s`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", Authorization: `Bearer ${tokenFor(1)}` },
+      body: JSON.stringify(row),
+    });
+    return (await response.json()) as { readonly error: { readonly message: string; readonly details: object[] } };
+  };
+  const ofGraphql = (row: Row) => askGraphql(graphql, `create${name[0]!.toUpperCase()}${name.slice(1)}`, row);
+
+  test("names a field that the role may see", async () => {
+    const row = { id: 1, title: refused };
+    expect(await ofGraphql(row)).toMatchObject({ field: "title" });
+    expect((await ofRest(row)).error.details).toMatchObject([{ field: "title" }]);
+  });
+
+  test.each([7, 8])("names no other field (%i)", async (id) => {
+    const row = { id, title: "good" };
+    expect(await ofGraphql(row)).not.toHaveProperty("field");
+    expect((await ofRest(row)).error.details).toEqual([]);
   });
 });
 
