@@ -1,9 +1,9 @@
-import type { PrivilegeChecks } from "./access.ts";
+import { hasAnyColumnPrivilege, type PrivilegeChecks } from "./access.ts";
 import type { DomainRepresentation, QualifiedName } from "./data-types.ts";
 import type { DistanceFunction } from "./distances.ts";
 import type { Relationships } from "./relationships.ts";
 import type { CatalogRole } from "./roles.ts";
-import type { MediaHandler } from "./routines.ts";
+import type { MediaHandler, Routine } from "./routines.ts";
 import type { CatalogSchema, DatabaseExtension, ServerVersion } from "./schemas.ts";
 import type { CatalogTable } from "./tables.ts";
 
@@ -80,4 +80,28 @@ export function readSmartTag(comment: string | null, tag: string): string | null
 /** Returns the function of the cast between the types; null if there is none. */
 export function findRepresentation(catalog: Catalog, source: string | null, target: string | null): string | null {
   return catalog.representations.find((known) => known.source === source && known.target === target)?.function ?? null;
+}
+
+const COLUMN_PRIVILEGES = ["select", "insert", "update"] as const;
+const TABLE_PRIVILEGES = [...COLUMN_PRIVILEGES, "delete"] as const;
+
+/** True if an error may name the table to the role: only if the role has a privilege on it. */
+export function mayNameTable(catalog: Catalog, role: string, table: CatalogTable): boolean {
+  if (!mayUseSchema(catalog, role, table.schema)) return false;
+  return TABLE_PRIVILEGES.some((privilege) => hasAnyColumnPrivilege(catalog, role, privilege, table));
+}
+
+/** True if an error may name the column to the role: only if the role has a privilege on it. */
+export function mayNameColumn(catalog: Catalog, role: string, table: CatalogTable, column: string): boolean {
+  return COLUMN_PRIVILEGES.some((privilege) => catalog.hasPrivilege(role, privilege, table, column));
+}
+
+/** True if an error may name the function to the role: only if the role may call it. */
+export function mayCallRoutine(catalog: Catalog, role: string, routine: Routine): boolean {
+  return mayUseSchema(catalog, role, routine.schema) && catalog.hasPrivilege(role, "execute", routine);
+}
+
+function mayUseSchema(catalog: Catalog, role: string, name: string): boolean {
+  const schema = catalog.schemas.get(name);
+  return schema !== undefined && catalog.hasPrivilege(role, "usage", schema);
 }

@@ -1,6 +1,5 @@
 import type { DatabaseError } from "pg";
-import { type Catalog, exposedTables, publicComment } from "./catalog.ts";
-import { mayNameColumn, mayNameTable } from "./may-name.ts";
+import { type Catalog, exposedTables, mayNameColumn, mayNameTable, publicComment } from "./catalog.ts";
 import type { CatalogTable } from "./tables.ts";
 
 /** The message of a Postgres error for users, and the input column that causes it. */

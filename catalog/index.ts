@@ -12,6 +12,9 @@ export {
   exposedTables,
   findRepresentation,
   hasSmartTag,
+  mayCallRoutine,
+  mayNameColumn,
+  mayNameTable,
   publicComment,
   readSmartTag,
 } from "./catalog.ts";
@@ -30,7 +33,6 @@ export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText }
 export type { DistanceFunction } from "./distances.ts";
 export { readDistributedTables } from "./distributed-tables.ts";
 export { makeGrantsParser } from "./grants.ts";
-export { mayCallRoutine, mayNameColumn, mayNameTable } from "./may-name.ts";
 export { findMissingGrants } from "./missing-grants.ts";
 export { isBuiltInType, operatorSchemaOf, operatorSchemaOfRows } from "./operator-schema.ts";
 export { type OwnValue, ownValuesOf } from "./own-values.ts";
