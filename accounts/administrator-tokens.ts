@@ -25,7 +25,7 @@ type AdministratorTokens = {
 /** The actor of the tokens that callers on this machine get without signing in. */
 const LOCAL_OPERATOR = "operator";
 const ACTOR_CLAIMS: ReadonlySet<string> = new Set([
-  ...["user_id", "role", "iat", "session_id", "api_key"],
+  ...["user_id", "role", "iat", "session_id", "sid", "api_key"],
   SESSION_CLAIM,
 ]);
 

@@ -18,6 +18,14 @@ export function codeRequired(): ApiError {
   });
 }
 
+/** The error for a sign-in that has proved the password only, and would change how the account is protected. */
+export function secondFactorRequired(): ApiError {
+  return new ApiError("unauthenticated", "MFA_REQUIRED", "Two-factor code required.", {
+    hint: "Sign in with a code, or verify a second factor at /auth/v1, and send the token of that response.",
+    challenge: CREDENTIALS_REQUIRED,
+  });
+}
+
 export function signInAgain(): ApiError {
   return new ApiError(
     "unauthenticated",

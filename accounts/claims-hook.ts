@@ -30,7 +30,7 @@ const REQUIRED: readonly string[] = ["aud", "email", "phone"];
 /** Claims that identify the user and the sign-in. */
 const FIXED: readonly string[] = [
   ...["sub", "user_id", "iss", "iat", "type"],
-  ...["session_id", "aal", "required_aal", "amr", "is_anonymous"],
+  ...["session_id", "sid", "aal", "required_aal", "amr", "is_anonymous"],
 ];
 
 /** The settings that SET and SET LOCAL have changed on the connection, except the timeout that is set here. */

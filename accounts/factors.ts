@@ -1,11 +1,12 @@
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { ApiError } from "#runtime";
-import { wrongCode } from "./auth-errors.ts";
+import { secondFactorRequired, wrongCode } from "./auth-errors.ts";
 import { matchTimeStep, newBackupCodes, newTotpSecret, normalizeTotpCode, totpUri } from "./factor-codes.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import type { FactorProof, LoginAttempt, LoginAttempts } from "./login-attempts.ts";
 import type { Passwords } from "./passwords.ts";
 import type { SignInRequester } from "./sign-in-limiter.ts";
+import type { CredentialSignIn } from "./validate-claims.ts";
 
 export type FactorEnrolment = {
   /** The secret in base32, for manual entry. */
@@ -26,6 +27,9 @@ type FactorsOptions = {
 };
 type FactorOutcome = "used" | "wrong" | "none" | "missing";
 
+const UNKNOWN_SIGN_IN: CredentialSignIn = { sessionId: null, sessionDigest: null };
+const ENROLL_FACTOR = `select auth.enroll_factor($2, $3, ${CLIENT_INFO_SQL}, $4) as username`;
+const ENABLE_FACTOR = `select auth.enable_factor($2, $3, $4, $5, ${CLIENT_INFO_SQL}, $6, $7) as enabled`;
 const DISABLE_FACTOR = `select auth.disable_factor($2, $3, $4, $5, $6, ${CLIENT_INFO_SQL}) as outcome`;
 const PENDING_ENROLMENT = `
   select factor.secret, account.username
@@ -42,17 +46,17 @@ export class Factors {
     this.#options = options;
   }
 
-  async enroll(userId: string, clientInfo: ClientInfo): Promise<FactorEnrolment> {
+  /** If the account has a security key, the sign-in must have proved it. */
+  async enroll(userId: string, clientInfo: ClientInfo, signIn = UNKNOWN_SIGN_IN): Promise<FactorEnrolment> {
     const { asOwner, issuer } = this.#options;
     const secret = newTotpSecret();
+    const values = [clientInfoParameter(clientInfo), userId, secret, signIn.sessionId];
     const { rows } = await inOwnerTransaction(asOwner, (client) =>
-      client.query<{ username: string }>(`select auth.enroll_factor($2, $3, ${CLIENT_INFO_SQL}) as username`, [
-        clientInfoParameter(clientInfo),
-        userId,
-        secret,
-      ]),
+      client.query<{ username: string | null }>(ENROLL_FACTOR, values),
     );
-    return toEnrolment(secret, issuer, rows[0]!.username);
+    const { username } = rows[0]!;
+    if (username === null) throw secondFactorRequired();
+    return toEnrolment(secret, issuer, username);
   }
 
   /** The enrolment that waits for its first code; null if there is none. */
@@ -64,8 +68,16 @@ export class Factors {
     return rows[0] ? toEnrolment(rows[0].secret, issuer, rows[0].username) : null;
   }
 
-  /** The first code proves that the app has the secret. Returns the backup codes, which are stored as hashes only. */
-  async enable(userId: string, code: string, clientInfo: ClientInfo): Promise<BackupCodes> {
+  /**
+   * The first code proves that the app has the secret. Returns the backup codes, which are stored as hashes only. The first
+   * factor of an account ends its other sign-ins.
+   */
+  async enable(
+    userId: string,
+    code: string,
+    clientInfo: ClientInfo,
+    { sessionId, sessionDigest } = UNKNOWN_SIGN_IN,
+  ): Promise<BackupCodes> {
     const { rows: pending } = await this.#options.asOwner((client) =>
       client.query<{ secret: string }>(PENDING_ENROLMENT, [userId]),
     );
@@ -76,16 +88,13 @@ export class Factors {
     if (step === null) throw wrongCode();
     const backupCodes = newBackupCodes();
     const hashes = await this.#hashAll(backupCodes, { ...clientInfo, account: userId, isKnown: true });
+    const values = [clientInfoParameter(clientInfo), userId, secret, step, hashes, sessionId, sessionDigest];
     const { rows } = await inOwnerTransaction(this.#options.asOwner, (client) =>
-      client.query<{ enabled: boolean }>(`select auth.enable_factor($2, $3, $4, $5, ${CLIENT_INFO_SQL}) as enabled`, [
-        clientInfoParameter(clientInfo),
-        userId,
-        secret,
-        step,
-        hashes,
-      ]),
+      client.query<{ enabled: boolean | null }>(ENABLE_FACTOR, values),
     );
-    if (!rows[0]!.enabled) throw enrolmentNotFound();
+    const { enabled } = rows[0]!;
+    if (enabled === null) throw secondFactorRequired();
+    if (!enabled) throw enrolmentNotFound();
     return { backupCodes };
   }
 

@@ -10,7 +10,7 @@ export {
 } from "./administration.ts";
 export { type IssuedToken, makeAdministratorTokens } from "./administrator-tokens.ts";
 export { type AuditLogFilter, readAuditLog } from "./audit-log.ts";
-export { signInAgain } from "./auth-errors.ts";
+export { secondFactorRequired, signInAgain } from "./auth-errors.ts";
 export type { AuthSession } from "./auth-sessions.ts";
 export { CLAIMS_HOOK_ROLE } from "./claims-hook.ts";
 export type { CodeEmails, CodeRequest } from "./code-emails.ts";
@@ -48,5 +48,5 @@ export { type LimitCreatedUsers, type LimitSignUps, makeCreatedUsersLimit } from
 export { makeSigners, type Signers } from "./signers.ts";
 export type { AccessClaims, SessionClaims, TokenPair } from "./token-pairs.ts";
 export type { UpdateOutcome } from "./update-user.ts";
-export { makeValidateClaims, readUserId, SESSION_CLAIM, userIdOf } from "./validate-claims.ts";
+export { makeValidateClaims, readUserId, SESSION_CLAIM, signInOf, userIdOf } from "./validate-claims.ts";
 export type { Passkey } from "./webauthn.ts";

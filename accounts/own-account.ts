@@ -2,8 +2,10 @@ import type pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { ApiError } from "#runtime";
 import { accountRequired } from "./auth-errors.ts";
+import type { Claims } from "./identity/claims.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import { digestOf, isUuid } from "./random-secrets.ts";
+import { readUserId, signInOf } from "./validate-claims.ts";
 
 /** The part of the own account that a user sees. */
 export type AccountSummary = {
@@ -74,6 +76,8 @@ export type OwnAccount = {
   endOtherSignIns(userId: string, session: string, clientInfo: ClientInfo): Promise<void>;
   /** Returns `live` if the sign-in by tokens has not ended; `disabled` if it ended with the access of its account. */
   tokenSessionState(userId: string, sessionId: string): Promise<TokenSessionState>;
+  /** True if the account of these claims has a second factor that their sign-in has not proved, or that names no sign-in. */
+  lacksSecondFactor(claims: Claims): Promise<boolean>;
   /** `sessionId` is the id of the current sign-in by tokens. */
   signOut(userId: string, sessionId: string | null, scope: SignOutScope, clientInfo: ClientInfo): Promise<void>;
   /** Changes the given keys, and removes those that are null. */
@@ -151,6 +155,15 @@ export function makeOwnAccount(asOwner: AsOwner): OwnAccount {
         client.query<{ state: TokenSessionState }>(TOKEN_SESSION_STATE, [userId, sessionId]),
       );
       return rows[0]!.state;
+    },
+    async lacksSecondFactor(claims) {
+      const [userId, { sessionId, sessionDigest }] = [readUserId(claims), signInOf(claims)];
+      // A session of a browser has proved it when it began. Only tokens that the service signs for administrators have a level without a sign-in.
+      if (userId === null || sessionDigest !== null || (sessionId === null && claims.aal === "aal2")) return false;
+      const { rows } = await asOwner((client) =>
+        client.query<{ lacks: boolean }>("select auth.lacks_second_factor($1, $2) as lacks", [userId, sessionId]),
+      );
+      return rows[0]!.lacks;
     },
     async signOut(userId, sessionId, scope, clientInfo) {
       await callFor(`auth.sign_out($2, $3, $4, ${CLIENT_INFO_SQL})`, clientInfo, userId, sessionId, scope);

@@ -73,7 +73,7 @@ const CLAIMS_OF_SESSION: readonly string[] = [
 ];
 /** Claims that the function of CLAIMS_HOOK did not add. */
 const KEPT_WITH_HOOK: ReadonlySet<string> = new Set([
-  ...["sub", "user_id", "iss", "aud", "role", "session_id", "aal", "amr"],
+  ...["sub", "user_id", "iss", "aud", "role", "session_id", "sid", "aal", "amr"],
   ...["client_id", "scope", "oauth_grant_id"],
 ]);
 

@@ -168,6 +168,7 @@ type TokenClaims = UserClaims & {
   readonly user_id?: string;
   /** The level that the sign-in must reach before its tokens act outside /auth/v1; missing if it has. */
   readonly required_aal?: string;
+  readonly session_id?: string;
 };
 /** The result of `auth.session_claims`. */
 export type SessionClaims = TokenClaims & {
@@ -228,9 +229,9 @@ export function makeTokenIssuer(options: TokenIssuerOptions): TokenIssuer {
   };
 
   const pairs: TokenIssuer["pairs"] = {
-    claimsOf: ({ sub, user_id, name, role, permissions, iat, required_aal }) => {
+    claimsOf: ({ sub, user_id, name, role, permissions, iat, required_aal, session_id: sid }) => {
       const optional = { ...(user_id && { user_id }), ...(required_aal && { required_aal }) };
-      return withExpiry({ sub, ...optional, name, role, permissions, iat });
+      return { ...withExpiry({ sub, ...optional, name, role, permissions, iat }), ...(sid && { sid }) };
     },
     pairOf: (pair) => pair,
   };

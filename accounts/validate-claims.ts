@@ -57,8 +57,9 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
   /** A sign-in that ends all others keeps its own access token. */
   const judge = (claims: Claims, state: AccountState | null): ReturnType<ValidateClaims> => {
     const rejection = rejectionOf(claims, state);
-    const { session_id: sessionId } = claims;
-    if (rejection?.reason !== "accountChanged" || !isSessionId(sessionId)) return rejection;
+    if (rejection?.reason !== "accountChanged") return rejection;
+    const { sessionId } = signInOf(claims);
+    if (sessionId === null) return rejection;
     const kept = isKept(`${sessionId} ${state!.tokens_valid_from}`);
     if (kept instanceof Promise) return kept.then((found) => (found ? null : rejection));
     return kept ? null : rejection;
@@ -98,6 +99,18 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
 
   // An actor (RFC 8693) may act as the caller only while its own token is valid.
   return (claims) => (isJsonObject(claims.act) ? validateBoth(claims, claims.act) : validateCaller(claims));
+}
+
+/** The sign-in that a credential belongs to: one by tokens, or of a browser. Both are null for other credentials. */
+export type CredentialSignIn = { readonly sessionId: string | null; readonly sessionDigest: Buffer | null };
+
+/** Reads `session_id` of tokens of /auth/v1, and `sid` of those of the documented routes, which have no other claim of a session. */
+export function signInOf({ session_id, sid, [SESSION_CLAIM]: digest }: Claims): CredentialSignIn {
+  const sessionId = session_id ?? sid;
+  return {
+    sessionId: isSessionId(sessionId) ? sessionId : null,
+    sessionDigest: typeof digest === "string" ? Buffer.from(digest, "hex") : null,
+  };
 }
 
 function isSessionId(claim: unknown): claim is string {

@@ -149,7 +149,7 @@ export const ACCOUNT_SETTINGS = {
     "AUTH_AAL1_ACCESS",
     oneOf("auth", "full"),
     "auth",
-    "The interfaces that a token may use without the second factor of its account. `auth` allows /auth/v1 only. `full` allows everything, so your policies must check `aal`.",
+    "The interfaces that a token may use without the second factor of its account. `auth` allows /auth/v1 only. `full` allows everything, except to change how the account is protected, so your policies must check `aal`.",
   ),
   passwordReauthentication: withDefault(
     "AUTH_PASSWORD_REAUTHENTICATION",

@@ -3259,6 +3259,7 @@ begin
   if not found then
     return null;
   end if;
+  perform auth.log_event('refresh_token.created', continue_tokens.user_id, client_info);
   return auth.add_refresh_token(
     continue_tokens.user_id, continue_tokens.token_hash, session_id, continue_tokens.seconds, client_info
   );
@@ -3621,26 +3622,37 @@ end;
 $function$;
 comment on function auth.enable_account(bigint,auth.client_info) is 'Allows the user to sign in again. False: no such account.';
 
--- function auth.enable_factor(bigint,text,bigint,text[],auth.client_info)
-CREATE OR REPLACE FUNCTION auth.enable_factor(user_id bigint, secret text, step bigint, backup_code_hashes text[], client_info auth.client_info)
+-- function auth.enable_factor(bigint,text,bigint,text[],auth.client_info,uuid,bytea)
+CREATE OR REPLACE FUNCTION auth.enable_factor(user_id bigint, secret text, step bigint, backup_code_hashes text[], client_info auth.client_info, session_id uuid DEFAULT NULL::uuid, browser bytea DEFAULT NULL::bytea)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  v_account constant auth.users := auth.lock_account(enable_factor.user_id);
+  v_is_first constant boolean := not auth.has_factor(v_account.user_id);
+  v_factor auth.mfa_factors;
 begin
-  perform auth.lock_account(enable_factor.user_id);
-  update auth.mfa_factors as factor
-    set state = 'enabled', enabled_at = now(), updated_at = now(), last_used_step = step
-    where factor.user_id = enable_factor.user_id and factor.secret = enable_factor.secret and factor.state = 'pending';
+  select * into v_factor from auth.mfa_factors as factor
+    where factor.user_id = v_account.user_id and factor.secret = enable_factor.secret and factor.state = 'pending';
   if not found then
     return false;
+  elsif not v_is_first and not auth.has_second_factor_session(v_account.user_id, session_id) then
+    return null;
   end if;
-  perform auth.replace_backup_codes(enable_factor.user_id, backup_code_hashes);
-  perform auth.log_event('factor.enabled', enable_factor.user_id, client_info);
+  update auth.mfa_factors as factor
+    set state = 'enabled', enabled_at = now(), updated_at = now(), last_used_step = step
+    where factor.id = v_factor.id;
+  perform auth.raise_session(v_account.user_id, session_id, v_factor);
+  if v_is_first then
+    perform auth.end_sign_ins_without_factor(v_account.user_id, session_id, browser);
+  end if;
+  perform auth.replace_backup_codes(v_account.user_id, backup_code_hashes);
+  perform auth.log_event('factor.enabled', v_account.user_id, client_info);
   return true;
 end;
 $function$;
-comment on function auth.enable_factor(bigint,text,bigint,text[],auth.client_info) is 'pending -> enabled, given a valid code of that secret. False: no such secret is pending.';
+comment on function auth.enable_factor(bigint,text,bigint,text[],auth.client_info,uuid,bytea) is 'pending -> enabled, given a valid code of that secret, for a sign-in by tokens or of a browser, which goes on. False: no such secret is pending. Null: the sign-in must prove another factor first.';
 
 -- function auth.enable_provider(text,boolean,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.enable_provider(name text, enabled boolean, client_info auth.client_info)
@@ -3772,15 +3784,15 @@ end;
 $function$;
 comment on function auth.end_other_sign_ins(bigint,bytea,auth.client_info) is 'Ends all sign-ins of the user except this session.';
 
--- function auth.end_sign_ins(bigint,uuid)
-CREATE OR REPLACE FUNCTION auth.end_sign_ins(user_id bigint, kept_session uuid DEFAULT NULL::uuid)
+-- function auth.end_sign_ins(bigint,uuid,bytea)
+CREATE OR REPLACE FUNCTION auth.end_sign_ins(user_id bigint, kept_session uuid DEFAULT NULL::uuid, kept_browser bytea DEFAULT NULL::bytea)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
   perform auth.end_access_tokens(end_sign_ins.user_id);
-  delete from auth.sessions where sessions.user_id = end_sign_ins.user_id;
+  delete from auth.sessions where sessions.user_id = end_sign_ins.user_id and sessions.id_hash is distinct from kept_browser;
   update auth.refresh_tokens as token set revoked_at = now()
     where token.user_id = end_sign_ins.user_id and token.revoked_at is null and token.family_id is distinct from kept_session;
   update auth.token_sessions as session set kept_at = account.tokens_valid_from
@@ -3788,7 +3800,28 @@ begin
     where session.id = kept_session and session.user_id = end_sign_ins.user_id and account.user_id = session.user_id;
 end;
 $function$;
-comment on function auth.end_sign_ins(bigint,uuid) is 'Ends all sign-ins of the user, except one by tokens. The caller has locked the account.';
+comment on function auth.end_sign_ins(bigint,uuid,bytea) is 'Ends all sign-ins of the user, except one by tokens, and one of a browser. The caller has locked the account.';
+
+-- function auth.end_sign_ins_without_factor(bigint,uuid,bytea)
+CREATE OR REPLACE FUNCTION auth.end_sign_ins_without_factor(user_id bigint, kept_session uuid, kept_browser bytea)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update auth.token_sessions as session set requires_factor = true
+    where session.user_id = end_sign_ins_without_factor.user_id and session.aal < 2 and session.id is distinct from kept_session;
+  delete from auth.flow_states as flow where flow.user_id = end_sign_ins_without_factor.user_id;
+  delete from auth.federation_states as state where state.user_id = end_sign_ins_without_factor.user_id;
+  delete from auth.federation_codes as code where code.user_id = end_sign_ins_without_factor.user_id;
+  -- It would open a session. That of an address that nobody has proved stays: its proof ends this factor.
+  delete from auth.mail_tokens as token using auth.users as account
+    where token.user_id = end_sign_ins_without_factor.user_id and token.purpose = 'invitation'
+      and account.user_id = token.user_id and account.verified_email is not null;
+  perform auth.end_sign_ins(end_sign_ins_without_factor.user_id, kept_session, kept_browser);
+end;
+$function$;
+comment on function auth.end_sign_ins_without_factor(bigint,uuid,bytea) is 'Ends all sign-ins of before the first second factor, except the one that verified it. The caller has locked the account.';
 
 -- function auth.end_token_family(bigint,uuid,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.end_token_family(user_id bigint, family_id uuid, client_info auth.client_info)
@@ -3823,8 +3856,8 @@ BEGIN ATOMIC
 END;
 comment on function auth.ended_token_sessions(uuid[]) is 'Those of these sign-ins by tokens that were ended.';
 
--- function auth.enroll_factor(bigint,text,auth.client_info)
-CREATE OR REPLACE FUNCTION auth.enroll_factor(user_id bigint, secret text, client_info auth.client_info)
+-- function auth.enroll_factor(bigint,text,auth.client_info,uuid)
+CREATE OR REPLACE FUNCTION auth.enroll_factor(user_id bigint, secret text, client_info auth.client_info, session_id uuid DEFAULT NULL::uuid)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3835,20 +3868,24 @@ begin
   if v_account.user_id is null then
     raise exception 'There is no account to protect' using errcode = 'NTFND';
   end if;
-  delete from auth.mfa_factors as pending
-    where pending.user_id = v_account.user_id and pending.factor_type = 'totp' and pending.state = 'pending';
   if exists (
-    select from auth.mfa_factors as factor where factor.user_id = v_account.user_id and factor.factor_type = 'totp'
+    select from auth.mfa_factors as factor
+    where factor.user_id = v_account.user_id and factor.factor_type = 'totp' and factor.state = 'enabled'
   ) then
     raise exception 'An authenticator app is enabled already'
       using errcode = 'TAKEN', hint = 'Disable it with one of its codes before you enrol another one.';
   end if;
+  if auth.has_factor(v_account.user_id) and not auth.has_second_factor_session(v_account.user_id, session_id) then
+    return null;
+  end if;
+  delete from auth.mfa_factors as pending
+    where pending.user_id = v_account.user_id and pending.factor_type = 'totp' and pending.state = 'pending';
   insert into auth.mfa_factors (user_id, factor_type, secret) values (v_account.user_id, 'totp', enroll_factor.secret);
   perform auth.log_event('factor.enrolled', v_account.user_id, client_info);
   return v_account.username;
 end;
 $function$;
-comment on function auth.enroll_factor(bigint,text,auth.client_info) is 'not enrolled or pending -> pending. Returns the user name that the app displays.';
+comment on function auth.enroll_factor(bigint,text,auth.client_info,uuid) is 'not enrolled or pending -> pending. Returns the user name that the app displays; null when the sign-in must prove another factor first.';
 
 -- function auth.ensure_administrator(text,text,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.ensure_administrator(name text, email text, password_hash text, client_info auth.client_info)
@@ -4303,7 +4340,7 @@ CREATE OR REPLACE FUNCTION auth.is_known_network(user_id bigint, address inet)
 BEGIN ATOMIC
  SELECT (EXISTS ( SELECT
             FROM auth.audit_log entry
-           WHERE ((entry.user_id = is_known_network.user_id) AND (entry.event = ANY (ARRAY['session.created'::text, 'refresh_token.created'::text])) AND (entry.at > (now() - '30 days'::interval)) AND (auth.network_of(entry.address) = auth.network_of(is_known_network.address))))) AS "exists";
+           WHERE ((entry.user_id = is_known_network.user_id) AND (entry.event = ANY (ARRAY['session.created'::text, 'refresh_token.created'::text])) AND (entry.at > (now() - '30 days'::interval)) AND (NOT (entry.details ? 'lacks_factor'::text)) AND (auth.network_of(entry.address) = auth.network_of(is_known_network.address))))) AS "exists";
 END;
 comment on function auth.is_known_network(bigint,inet) is 'Whether the user has signed in from this network within 30 days.';
 
@@ -4333,6 +4370,30 @@ RETURN (NULLIF(current_setting('request.jwt.claims'::text, true), ''::text))::js
 grant execute on function auth.jwt() to anon, authenticated, service_role;
 comment on function auth.jwt() is 'The claims of the caller''s token; null without a token.';
 
+-- function auth.keep_anonymous_account(bigint,auth.providers,jsonb,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.keep_anonymous_account(user_id bigint, provider auth.providers, claims jsonb, client_info auth.client_info)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.users := auth.lock_account(keep_anonymous_account.user_id);
+  v_email constant text := nullif(btrim(claims ->> 'email'), '');
+begin
+  if not v_account.is_anonymous then
+    return;
+  end if;
+  if (provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false))
+    and not exists (select from auth.account_faults(null, v_email, null, null) as fault where fault.field = 'email')
+    and auth.find_user(v_email) is null
+  then
+    perform auth.set_confirmed_email(v_account.user_id, v_email, client_info);
+  end if;
+  update auth.users as account set is_anonymous = false where account.user_id = v_account.user_id;
+end;
+$function$;
+comment on function auth.keep_anonymous_account(bigint,auth.providers,jsonb,auth.client_info) is 'Makes an anonymous account, to which an identity was linked, permanent, with the address that the provider has verified. The caller has locked the address.';
+
 -- function auth.kept_token_sessions(uuid[])
 CREATE OR REPLACE FUNCTION auth.kept_token_sessions(session_ids uuid[])
  RETURNS TABLE(id uuid, kept_at bigint)
@@ -4345,6 +4406,18 @@ BEGIN ATOMIC
    WHERE ((session.id = ANY (kept_token_sessions.session_ids)) AND (session.kept_at IS NOT NULL));
 END;
 comment on function auth.kept_token_sessions(uuid[]) is 'Those of these sign-ins by tokens that were kept when the others of the user ended, and the moment.';
+
+-- function auth.lacks_second_factor(bigint,uuid)
+CREATE OR REPLACE FUNCTION auth.lacks_second_factor(user_id bigint, session_id uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT (auth.has_factor(user_id) AND (NOT (EXISTS ( SELECT
+            FROM auth.token_sessions session
+           WHERE ((session.id = lacks_second_factor.session_id) AND (session.user_id = lacks_second_factor.user_id) AND ((session.aal >= 2) OR (NOT session.requires_factor)))))));
+END;
+comment on function auth.lacks_second_factor(bigint,uuid) is 'Whether the account has a second factor that this sign-in by tokens has not proved.';
 
 -- function auth.link_identity(bigint,auth.providers,text,timestamp with time zone,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.link_identity(user_id bigint, provider auth.providers, subject text, left_at timestamp with time zone, client_info auth.client_info)
@@ -4668,12 +4741,15 @@ AS $function$
 declare
   v_now constant timestamptz := clock_timestamp();
   v_session_id constant uuid := gen_random_uuid();
+  v_lacks_factor constant boolean := open_tokens.aal < 2 and not is_complete and auth.has_factor(open_tokens.user_id);
 begin
-  perform auth.log_event('refresh_token.created', open_tokens.user_id, client_info);
+  perform auth.log_event(
+    'refresh_token.created', open_tokens.user_id, client_info, case when v_lacks_factor then '{"lacks_factor": true}' else '{}' end::jsonb
+  );
   insert into auth.token_sessions (id, user_id, created_at, aal, amr, requires_factor)
     values (v_session_id, open_tokens.user_id, v_now, open_tokens.aal, (
       select coalesce(jsonb_agg(auth.amr_entry(method, v_now)), '[]') from unnest(open_tokens.methods) as method
-    ), open_tokens.aal < 2 and not is_complete and auth.has_factor(open_tokens.user_id));
+    ), v_lacks_factor);
   update auth.users as account set last_sign_in_at = v_now where account.user_id = open_tokens.user_id;
   return auth.add_refresh_token(open_tokens.user_id, open_tokens.token_hash, v_session_id, seconds, client_info);
 end;
@@ -4687,7 +4763,7 @@ CREATE OR REPLACE FUNCTION auth.own_email(account auth.users)
  IMMUTABLE
  SET search_path TO ''
 AS $function$
-  select case when not account.is_anonymous and account.email not like '%@phone.invalid' then account.email end;
+  select case when not account.is_anonymous and account.email !~ '@(phone|anonymous)\.invalid$' then account.email end;
 $function$;
 comment on function auth.own_email(auth.users) is 'The address of the user; null for an account without one.';
 
@@ -4699,6 +4775,7 @@ CREATE OR REPLACE FUNCTION auth.pass_factor(counted_name text, user_id bigint, s
 AS $function$
 declare
   v_account constant auth.users := auth.lock_account(pass_factor.user_id);
+  v_is_first constant boolean := not auth.has_factor(v_account.user_id);
   v_factor auth.mfa_factors;
   v_challenge auth.mfa_challenges;
   v_outcome text;
@@ -4713,7 +4790,7 @@ begin
     when v_challenge.address is distinct from client_info.address then 'address'
     when auth.is_disabled(v_account) then 'disabled'
     -- Whoever has added this factor before the first one was verified may know the password alone.
-    when v_factor.state = 'pending' and auth.has_factor(v_account.user_id)
+    when v_factor.state = 'pending' and not v_is_first
       and not auth.has_second_factor_session(v_account.user_id, session_id) then 'level'
     when v_factor.last_used_step >= step then 'code'
     when passkey_id is not null and not auth.use_passkey(passkey_id, counter, is_backed_up) then 'code'
@@ -4733,6 +4810,9 @@ begin
       where factor.id = v_factor.id;
     delete from auth.mfa_factors as pending
       where pending.user_id = v_account.user_id and pending.state = 'pending' and pending.factor_type = v_factor.factor_type;
+    if v_is_first then
+      perform auth.end_sign_ins_without_factor(v_account.user_id, session_id, null);
+    end if;
     perform auth.log_event(
       'factor.verified', v_account.user_id, client_info,
       jsonb_build_object('factor', v_factor.id, 'type', v_factor.factor_type)
@@ -4801,8 +4881,13 @@ begin
   end if;
 
   if linking is not null then
+    -- Before the account: the link of an anonymous one may change its address.
+    perform auth.lock_address(linking);
     outcome := auth.link_identity(linking, v_provider, subject, left_at, client_info);
     user_id := linking;
+    if outcome = 'linked' then
+      perform auth.keep_anonymous_account(linking, v_provider, claims, client_info);
+    end if;
     return;
   end if;
 
@@ -5875,6 +5960,9 @@ begin
   NEW.email_confirmed_at := case
     when lower(NEW.verified_email) = lower(NEW.email) then coalesce(NEW.email_confirmed_at, clock_timestamp())
   end;
+  if TG_OP = 'UPDATE' and num_nulls(NEW.email_confirmed_at, NEW.phone_confirmed_at) < num_nulls(OLD.email_confirmed_at, OLD.phone_confirmed_at) then
+    NEW.is_anonymous := false;
+  end if;
   NEW.updated_at := clock_timestamp();
   return NEW;
 end;

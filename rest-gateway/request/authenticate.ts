@@ -1,4 +1,4 @@
-import { type Accounts, type LiveSession, type Sessions, userIdOf } from "#accounts";
+import { type Accounts, type LiveSession, type Sessions, secondFactorRequired, userIdOf } from "#accounts";
 import {
   type Authenticator,
   type Caller,
@@ -91,6 +91,14 @@ export async function authenticatePerson(
   }
   if (isActedAs(caller)) throw new HttpError(403, "PERMISSION_DENIED", "Only the user may manage the account.");
   return caller;
+}
+
+/** Refuses a token without the second factor of its account, which AUTH_AAL1_ACCESS=full allows elsewhere. */
+export async function requireSecondFactor(
+  { claims }: Caller,
+  { accounts }: Pick<AuthDependencies, "accounts">,
+): Promise<void> {
+  if (await accounts.own.lacksSecondFactor(claims)) throw secondFactorRequired();
 }
 
 export function authRequired(): HttpError {

@@ -14,7 +14,7 @@ import {
   notFound,
   withoutCaching,
 } from "#http";
-import { type AuthDependencies, authenticatePerson } from "#rest-gateway/authenticate";
+import { type AuthDependencies, authenticatePerson, requireSecondFactor } from "#rest-gateway/authenticate";
 import { commandLine } from "#runtime";
 import { type BodyField, OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./request/read-body.ts";
 
@@ -48,6 +48,7 @@ export function apiKeyRoutes(services: ApiKeyDependencies): GatewayHandler {
   /** Returns the acting user; null for a token without a user, such as that of an open Studio. */
   const authenticateAdmin = async (request: GatewayRequest): Promise<string | null> => {
     const caller = await authenticatePerson(request, services);
+    await requireSecondFactor(caller, services);
     const isUnnamed = isAdministrator(caller) && caller.claims.sub === undefined;
     const userId = isUnnamed ? null : userIdOf(caller.claims);
     if (isAdministrator(caller)) return userId;

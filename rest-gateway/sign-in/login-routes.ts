@@ -15,6 +15,7 @@ import {
   findSession,
   type LimitedAuthDependencies,
   type RequestSession,
+  requireSecondFactor,
 } from "#rest-gateway/authenticate";
 import { readIdempotencyKey } from "#rest-gateway/pipeline";
 import { OPTIONAL_INTEGER, OPTIONAL_TEXT, readFields, TEXT } from "./request/read-body.ts";
@@ -64,6 +65,7 @@ export function tokenRoutes(services: LimitedAuthDependencies): GatewayRoutes {
     "/auth/password": {
       POST: async (request) => {
         const { userId, caller } = await authenticateUser(request, services);
+        await requireSecondFactor(caller, services);
         const change = await readFields(request, PASSWORD_CHANGE_FIELDS);
         const clientInfo = clientInfoOf(request);
         if (caller.kind !== "session")

@@ -16,7 +16,7 @@ import {
   withoutCaching,
 } from "#http";
 import { readCookie } from "#http/request-info";
-import { type AuthDependencies, authenticateUser, authRequired } from "#rest-gateway/authenticate";
+import { type AuthDependencies, authenticateUser, authRequired, requireSecondFactor } from "#rest-gateway/authenticate";
 import { type RenderPage, seeOther } from "#rest-gateway/pages";
 import { isLoopback } from "#runtime/safe-fetch";
 import type { StartLink } from "./account/signed-in-page.ts";
@@ -121,7 +121,8 @@ export function signInRoutes(services: ProviderRouteDependencies): GatewayRoutes
     // This is POST with a CSRF token: otherwise an attacker could link an identity to another user's account.
     link: {
       POST: async (request) => {
-        const { userId } = await authenticateUser(request, services);
+        const { userId, caller } = await authenticateUser(request, services);
+        await requireSecondFactor(caller, services);
         const { redirectTo: text } = await readFields(request, { redirectTo: OPTIONAL_TEXT });
         const redirectTo = { text, field: "redirectTo" };
         const { address, headers } = await startSignIn(request, linkRequest(userId, redirectTo));

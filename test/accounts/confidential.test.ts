@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import jwt from "jsonwebtoken";
 import { generate } from "otplib";
 import { expect, test } from "vitest";
 import { Administration } from "../../accounts/administration.ts";
@@ -34,7 +35,9 @@ test("errors, responses and logs contain no password, token, code or hash", asyn
   const reset = await accounts.emailLinks.requestReset(email, from());
   const verification = await accounts.emailLinks.requestVerification(userId, from());
   const { secret } = await accounts.factors.enroll(userId, from());
-  const { backupCodes } = await accounts.factors.enable(userId, await generate({ secret }), from());
+  const { sid } = jwt.decode(accessToken) as jwt.JwtPayload;
+  const signIn = { sessionId: sid as string, sessionDigest: null };
+  const { backupCodes } = await accounts.factors.enable(userId, await generate({ secret }), from(), signIn);
   keep(null, session.id, key, reset!.token, verification!.token, secret, ...backupCodes);
 
   const again = { name: "Eve", password: PASSWORD };

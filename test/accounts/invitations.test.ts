@@ -155,6 +155,26 @@ describe("an invitation", () => {
 });
 
 describe("an invitation raises nobody's privileges:", () => {
+  test("it opens no session of an account that has a second factor meanwhile, except of whoever had not proved the address", async () => {
+    const enableFactor = async (email: string, isProved: boolean) => {
+      const { rows } = await owner.query(
+        "update auth.users set verified_email = case when $2 then email end where email = $1 returning user_id",
+        [email, isProved],
+      );
+      await owner.query("select auth.enroll_factor($1, $2, null)", [rows[0].user_id, email]);
+      await owner.query("select auth.enable_factor($1, $2, 1, '{}', null)", [rows[0].user_id, email]);
+    };
+    const [proved, unproved] = [newEmail(), newEmail()];
+    for (const email of [proved, unproved]) {
+      await invite(email, "admin");
+      const token = await tokenFor(email);
+      await enableFactor(email, email === proved);
+      const { status, cookie } = await accept(token);
+      expect([status, cookie === null]).toEqual(email === proved ? [400, true] : [303, false]);
+      expect(await roleOf(email)).toBe(email === proved ? "authenticated" : "admin");
+    }
+  });
+
   test("only administrators send one, and none of a role that users do not have", async () => {
     const body = { email: newEmail(), role: "admin" };
     for (const claims of [{ role: "authenticated", sub: inviter.key }, { role: "service_role" }, { role: "anon" }]) {

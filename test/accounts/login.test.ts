@@ -92,13 +92,14 @@ describe("a login", () => {
     const { accessToken, refreshToken, expiresIn, tokenType } = await login(email);
     expect({ expiresIn, tokenType }).toEqual({ expiresIn: 3600, tokenType: "Bearer" });
     const claims = claimsOf(accessToken);
-    expect(Object.keys(claims)).toEqual(["sub", "name", "role", "permissions", "iat", "exp", "iss"]);
+    expect(Object.keys(claims)).toEqual(["sub", "name", "role", "permissions", "iat", "exp", "iss", "sid"]);
     expect(claims).toMatchObject({
       sub: userId,
       name: "Ada",
       role: "authenticated",
       permissions: [],
       iss: "content-service",
+      sid: expect.stringMatching(/^[\da-f-]{36}$/),
     });
     expect(claims.iat).toBeGreaterThanOrEqual(before);
     expect(claims.exp).toBe((claims.iat as number) + 3600);

@@ -89,6 +89,40 @@ describe("an authenticator app", () => {
       expect(await ask.rows(`select aal from auth.token_sessions where id = '${session}'`)).toEqual([{ aal: 1 }]);
     }));
 
+  test("that is the first one ends all sign-ins but the one that verified it, and is lacked by those that come back", () =>
+    inAccount(async (ask) => {
+      for (const name of ["one", "two"]) await ask.rows(`select auth.open_tokens(1, sha256('${name}'), 60, null)`);
+      const [one, two] = (await ask.rows("select id from auth.token_sessions order by created_at")).map(({ id }) => id);
+      await ask.rows("select auth.open_session(1, sha256('cookie'), 60, 60, null)");
+      const lacks = (id: unknown) => ask.value(`select auth.lacks_second_factor(1, '${id}')`);
+      expect([await lacks(one), await lacks(two)]).toEqual([false, false]);
+      await ask.rows("select auth.add_federation_code(sha256('code'), 1, null, 60)");
+      await ask.rows(
+        "insert into auth.mfa_factors (user_id, factor_type, secret, state, enabled_at) values (1, 'totp', 'S', 'enabled', now())",
+      );
+      await ask.rows(`select auth.end_sign_ins_without_factor(1, '${one}', sha256('other'))`);
+      expect([await lacks(one), await lacks(two)]).toEqual([false, true]);
+      const live = "select family_id from auth.refresh_tokens where revoked_at is null";
+      expect(await ask.rows(live)).toEqual([{ family_id: one }]);
+      expect(await ask.rows("select from auth.sessions union all select from auth.federation_codes")).toEqual([]);
+      await ask.rows("select auth.open_session(1, sha256('cookie'), 60, 60, null)");
+      await ask.rows("select auth.end_sign_ins_without_factor(1, null, sha256('cookie'))");
+      expect(await ask.rows("select from auth.sessions")).toHaveLength(1);
+    }));
+
+  test("must be proved before the network of a sign-in counts as known, where failures of the account do not", () =>
+    inAccount(async (ask) => {
+      await enable(ask);
+      const info = "row('192.0.2.1', null, null, null)::auth.client_info";
+      const isKnown = () => ask.value("select auth.is_known_network(1, '192.0.2.1')");
+      await ask.rows(`select auth.open_tokens(1, sha256('one'), 60, ${info}, '{password}')`);
+      const session = await ask.value("select id from auth.token_sessions");
+      expect(await isKnown()).toBe(false);
+      await ask.rows(`select auth.raise_session(1, '${session}', factor) from auth.mfa_factors as factor`);
+      await ask.rows(`select auth.continue_tokens(1, '${session}', sha256('two'), 60, ${info})`);
+      expect(await isKnown()).toBe(true);
+    }));
+
   test("is deleted by an administrator, and so are the marks of sessions that lacked it", () =>
     inAccount(async (ask) => {
       await enable(ask);

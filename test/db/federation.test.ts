@@ -35,6 +35,23 @@ describe("a provider", () => {
       expect(await value("select auth.unlink_provider(1, 'acme', null)")).toBe(false);
     }));
 
+  test("makes an anonymous account permanent, with an address that it has verified and nobody else has", () =>
+    linked(async ({ rows, value }) => {
+      const keep = async (email: string, isVerified: boolean) => {
+        await rows(
+          "update auth.users set is_anonymous = true, email_confirmed_at = null, verified_email = null where user_id = 1",
+        );
+        const claims = `{"email": "${email}", "email_verified": ${isVerified}}`;
+        await rows(`select auth.keep_anonymous_account(1, acme, '${claims}', null) from auth.providers as acme`);
+        return value("select array[is_anonymous::text, verified_email] from auth.users where user_id = 1");
+      };
+      const { email: taken } = (await rows("select email from public.users where id <> 1 limit 1"))[0]!;
+      expect(await keep("new@example.org", false)).toEqual(["false", null]);
+      expect(await keep(taken as string, true)).toEqual(["false", null]);
+      expect(await keep("not an address", true)).toEqual(["false", null]);
+      expect(await keep("new@example.org", true)).toEqual(["false", "new@example.org"]);
+    }));
+
   test("may be that of an imported account", () =>
     linked(async ({ value }) => {
       const uuid = await value("select id from auth.users where user_id = 1");

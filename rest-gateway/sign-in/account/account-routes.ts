@@ -1,4 +1,4 @@
-import type { AccountEmails } from "#accounts";
+import { type AccountEmails, signInOf } from "#accounts";
 import { clientInfoOf, type GatewayRequest, type GatewayRoutes, HttpError, jsonResponse } from "#http";
 import { type AuthDependencies, authenticateUser, type LimitedAuthDependencies } from "#rest-gateway/authenticate";
 import { readFields, TEXT } from "../request/read-body.ts";
@@ -58,16 +58,17 @@ export function factorRoutes(services: AuthDependencies): GatewayRoutes {
   return {
     "/api/mfa/enable": {
       POST: async (request) => {
-        const { userId } = await authenticateUser(request, services);
-        const { secret, qrCode } = await factors.enroll(userId, clientInfoOf(request));
+        const { userId, caller } = await authenticateUser(request, services);
+        const { secret, qrCode } = await factors.enroll(userId, clientInfoOf(request), signInOf(caller.claims));
         const message = "Scan the QR code with an authenticator app, then send the code it shows to /api/mfa/verify.";
         return jsonResponse(200, { secret, qrCode, message });
       },
     },
     "/api/mfa/verify": {
       POST: async (request) => {
-        const { userId } = await authenticateUser(request, services);
-        const { backupCodes } = await factors.enable(userId, readCodeParameter(request), clientInfoOf(request));
+        const { userId, caller } = await authenticateUser(request, services);
+        const [code, signIn] = [readCodeParameter(request), signInOf(caller.claims)];
+        const { backupCodes } = await factors.enable(userId, code, clientInfoOf(request), signIn);
         const message = "Two-factor authentication is enabled. Sign-in now requires a code.";
         return jsonResponse(200, { message, backupCodes, warning: BACKUP_CODES_WARNING });
       },

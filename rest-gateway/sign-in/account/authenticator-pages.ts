@@ -1,4 +1,4 @@
-import type { AccountSummary, FactorEnrolment } from "#accounts";
+import { type AccountSummary, digestOf, type FactorEnrolment } from "#accounts";
 import type { ClientInfo } from "#accounts/identity";
 import { clientInfoOf } from "#http";
 import type { RequestSession } from "#rest-gateway/authenticate";
@@ -39,7 +39,8 @@ export function authenticatorPage({ accounts, render }: AccountPageDependencies)
       switch (values.get("step")) {
         case "enable": {
           const { code } = requireFields(values, ["code"]);
-          const { backupCodes } = await factors.enable(session.userId, code, clientInfo);
+          const signIn = { sessionId: null, sessionDigest: digestOf(session.id) };
+          const { backupCodes } = await factors.enable(session.userId, code, clientInfo, signIn);
           return render(codesPage("The authenticator app is on", backupCodes));
         }
         case "disable": {

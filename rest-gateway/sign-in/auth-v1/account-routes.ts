@@ -71,6 +71,8 @@ const REFUSALS: Readonly<Record<Exclude<UpdateOutcome, "updated">, readonly [num
   same_password: [422, "same_password", "New password should be different from the old password."],
 };
 
+const NEEDS_LEVEL_2 = [401, "AAL2 session is required to update email or password when MFA is enabled."] as const;
+
 /** Changes metadata, the password and the e-mail address of the signed-in user. */
 function userUpdateHandler(services: AuthV1Services): AuthRouteHandler {
   const { accounts } = services;
@@ -91,7 +93,7 @@ function userUpdateHandler(services: AuthV1Services): AuthRouteHandler {
       code: textOrNull(body, "nonce"),
     };
     if (changes.email !== null || changes.password !== null) {
-      requireSecondFactor(user, 401, "AAL2 session is required to update email or password when MFA is enabled.");
+      await requireSecondFactor(user, services, NEEDS_LEVEL_2);
     }
     const codeRequest = readCodeRequest(services, request, body);
     const outcome = await accounts.updateUser(user, changes, codeRequest, clientInfoOf(request));

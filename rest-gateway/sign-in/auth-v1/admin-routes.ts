@@ -18,6 +18,7 @@ import {
   type AuthV1Routes,
   type AuthV1Services,
   readJsonBody,
+  requireSecondFactor,
 } from "./auth-v1-request.ts";
 import { invalidEmail, readCodeRequest } from "./code-request.ts";
 import { type AuthErrorCode, authError } from "./errors.ts";
@@ -25,6 +26,8 @@ import { toPasskeyJson } from "./passkey-routes.ts";
 
 /** The roles that GoTrue accepts as administrators by default. Our administrators are accepted, too. */
 const ADMINISTRATIVE_ROLES: ReadonlySet<string> = new Set(["service_role", "supabase_admin"]);
+
+const NEEDS_LEVEL_2 = [403, "AAL2 required to administer users"] as const;
 
 type AdministrativeRequest = { readonly request: AuthRequest; readonly administration: Administration };
 type UserRequest = AdministrativeRequest & { readonly userId: string };
@@ -159,6 +162,8 @@ export function makeAdministrativeRoute({
       }
       if (!mayAdminister(caller)) throw authError(403, "not_admin", "User not allowed");
       request.admit(caller);
+      // Administrators could remove their own second factor here.
+      if (caller.kind !== "key") await requireSecondFactor({ caller }, { accounts }, NEEDS_LEVEL_2);
       const clientInfo = { ...clientInfoOf(request), actor: readUserId(caller.claims) };
       return handle({ request, administration: accounts.administrationBy(clientInfo) });
     };

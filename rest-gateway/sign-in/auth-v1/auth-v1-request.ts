@@ -1,4 +1,4 @@
-import { type Accounts, userIdOf } from "#accounts";
+import { type Accounts, signInOf, userIdOf } from "#accounts";
 import type { Federation } from "#accounts/federation";
 import { type Authenticator, type Caller, CredentialError, isActedAs } from "#accounts/identity";
 import type { Catalog } from "#catalog";
@@ -76,7 +76,8 @@ export async function authenticateUser(
   if (isActedAs(caller)) throw authError(403, "bad_jwt", "invalid claim: only the user may manage the account");
   const userId = userIdOf(caller.claims);
   const sessionId = typeof claim === "string" ? claim : null;
-  if (sessionId !== null) await requireLiveSession(services, userId, sessionId);
+  const signInId = sessionId ?? signInOf(caller.claims).sessionId;
+  if (signInId !== null) await requireLiveSession(services, userId, signInId);
   return { userId, sessionId, caller };
 }
 
@@ -91,9 +92,16 @@ async function requireLiveSession(
   if (state === "ended") throw credentialRejected("sessionEnded");
 }
 
-/** Refuses a sign-in without the second factor of its account: it may belong to somebody who knows the password only. */
-export function requireSecondFactor({ caller }: SignedInUser, status: 401 | 403, message: string): void {
-  if (caller.claims.required_aal !== undefined) throw authError(status, "insufficient_aal", message);
+/**
+ * Refuses a sign-in without the second factor of its account: it may belong to somebody who knows the password only. The
+ * database knows more than the token, which may be older than the factor.
+ */
+export async function requireSecondFactor(
+  { caller }: Pick<SignedInUser, "caller">,
+  { accounts }: Pick<AuthV1Services, "accounts">,
+  [status, message]: readonly [401 | 403, string],
+): Promise<void> {
+  if (await accounts.own.lacksSecondFactor(caller.claims)) throw authError(status, "insufficient_aal", message);
 }
 
 /** The limit of bodies, which is enough for user metadata. The caller may not be authenticated yet. */

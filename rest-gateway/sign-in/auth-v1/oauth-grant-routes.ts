@@ -16,7 +16,7 @@ export function grantRoutes(services: OAuthServices): PatternRoutes {
   const { oauthStore: store } = services;
   const requireUser = async (request: MatchedRequest): Promise<SignedInUser> => {
     const user = await authenticateUser(request, services);
-    requireSecondFactor(user, 403, "AAL2 session is required to give applications access");
+    await requireSecondFactor(user, services, [403, "AAL2 session is required to give applications access"]);
     return user;
   };
   return {

@@ -58,7 +58,7 @@ export function passkeyRoutes(services: AuthV1Services): AuthV1Routes {
 /** Requires both factors: a passkey stands for both, so somebody who knows only the password may not add one. */
 async function authenticateFully(request: AuthRequest, services: AuthV1Services): Promise<SignedInUser> {
   const user = await authenticateUser(request, services);
-  requireSecondFactor(user, 403, "AAL2 required to change passkeys");
+  await requireSecondFactor(user, services, [403, "AAL2 required to change passkeys"]);
   return user;
 }
 

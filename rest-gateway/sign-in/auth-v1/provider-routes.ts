@@ -50,7 +50,7 @@ export function providerRoutes(services: AuthV1Services): AuthV1Routes {
 async function authenticateForLinking(request: AuthRequest, services: AuthV1Services): Promise<SignedInUser> {
   const user = await authenticateUser(request, services);
   if (!services.config.manualLinking) throw authError(404, "manual_linking_disabled", "Manual linking is disabled");
-  requireSecondFactor(user, 403, "AAL2 required to change identities");
+  await requireSecondFactor(user, services, [403, "AAL2 required to change identities"]);
   return user;
 }
 

@@ -67,7 +67,7 @@ create view supabase_auth.identities with (security_barrier = true) as
     select users.id::text, users.id, jsonb_build_object('sub', users.id, 'email', users.email, 'email_verified', users.email_confirmed_at is not null, 'phone_verified', false),
       'email', users.last_sign_in_at, users.created_at, users.updated_at, users.id
     from auth.users
-    where users.email is not null and not users.is_anonymous and users.email not like '%@phone.invalid' and users.password_hash is not null
+    where users.email is not null and not users.is_anonymous and users.email !~ '@(phone|anonymous)\.invalid$' and users.password_hash is not null
       and not exists (select from supabase_auth.identity_rows as row where row.user_id = users.id and row.provider = 'email')
     union all
     select users.id::text, users.id, jsonb_build_object('sub', users.id, 'phone', users.phone, 'phone_verified', users.phone_confirmed_at is not null),

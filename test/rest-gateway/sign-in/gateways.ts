@@ -134,8 +134,8 @@ export async function newPerson({ one, post }: Gateways): Promise<Person> {
 }
 
 /** Signs somebody in to a session, and returns the headers of a browser. */
-export async function newSession({ one, post, get }: Gateways, email: string) {
-  const login = await post(`${one.url}/api/auth/login`, { username: email, password: PASSWORD });
+export async function newSession({ one, post, get }: Gateways, email: string, code?: string) {
+  const login = await post(`${one.url}/api/auth/login`, { username: email, password: PASSWORD, code });
   const Cookie = cookieOf(login)!;
   const { csrfToken } = (await get(`${one.url}/csrf-token`, { headers: { Cookie } })).body;
   return { Cookie, "X-CSRF-Token": csrfToken as string };

@@ -29,9 +29,9 @@ beforeAll(async () => {
 const urlOf = (path: string) => `${gateways.one.url}${path}`;
 
 /** The browser of somebody who is signed in to a session. */
-async function newBrowser(person?: Person) {
+async function newBrowser(person?: Person, code?: string) {
   const { email, userId, pair } = person ?? (await newPerson(gateways));
-  let { Cookie } = await newSession(gateways, email);
+  let { Cookie } = await newSession(gateways, email, code);
   const ask = async (path: string, init: RequestInit, headers: Record<string, string> = {}) => {
     const response = await fetch(urlOf(path), {
       ...init,
@@ -428,8 +428,8 @@ describe("an authenticator app", () => {
 
   test("that is enabled is not replaced by another enrolment", async () => {
     const person = await newPerson(gateways);
-    const browser = await newBrowser(person);
-    const { secret } = await newFactor(gateways, person.pair.accessToken);
+    const { secret, backupCodes } = await newFactor(gateways, person.pair.accessToken);
+    const browser = await newBrowser(person, backupCodes[0]);
     const again = await browser.post(`${ACCOUNT}/authenticator`, { step: "enroll", password: PASSWORD });
     expect([again.status, again.text.includes("enabled already")]).toEqual([409, true]);
     expect(again.text).not.toContain(secret);

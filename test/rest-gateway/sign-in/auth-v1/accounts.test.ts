@@ -398,6 +398,17 @@ describe("a sign-out", () => {
     await until(async () => !(await isAccepted(accessToken)));
   });
 
+  test("at the documented route ends its tokens at /auth/v1, where they could change the account", async () => {
+    const { email } = await signUp();
+    const { accessToken } = await readJson(await signInAt("/auth/login", email));
+    const headers = { apikey: ANON_KEY, Authorization: `Bearer ${accessToken}` };
+    const change = { method: "PUT", headers, body: JSON.stringify({ data: { color: "red" } }) };
+    expect((await fetch(`${service.url}/auth/v1/user`, change)).status).toBe(200);
+    expect((await fetch(`${service.url}/auth/logout`, { method: "POST", headers })).status).toBe(200);
+    const refused = await fetch(`${service.url}/auth/v1/user`, change);
+    expect([refused.status, (await readJson(refused)).error_code]).toEqual([403, "session_not_found"]);
+  });
+
   test("of a scope that is unknown, or without a token, is refused", async () => {
     const { session } = await signUp();
     const headers = { apikey: ANON_KEY, Authorization: `Bearer ${session.access_token}` };

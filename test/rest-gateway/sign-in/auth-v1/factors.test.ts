@@ -236,6 +236,30 @@ describe("a sign-in without the second factor of its account", () => {
     expect((await asUser(session.access_token, "/rest/v1/users?select=id", {}, service)).status).toBe(401);
   });
 
+  test("of an administrator changes no accounts and keys, also where it acts everywhere", async () => {
+    const { client, email, factorId, secret } = await signUpWithFactor();
+    const { id } = (await client.auth.getUser()).data.user!;
+    await owner.query("select auth.assign_role(user_id, 'admin', null) from auth.users where email = $1", [email]);
+    const factor = `/auth/v1/admin/users/${id}/factors/${factorId}`;
+    const { client: second, session } = await signIn(email, open);
+    const remove = (token: string) => asUser(token, factor, { method: "DELETE" }, open);
+    const refused = await remove(session.access_token);
+    expect([refused.status, (await readJson(refused)).error_code]).toEqual([403, "insufficient_aal"]);
+    const key = {
+      method: "POST",
+      body: JSON.stringify({ role: "admin" }),
+      headers: { "Content-Type": "application/json" },
+    };
+    const keyless = await asUser(session.access_token, "/auth/keys", key, open);
+    expect([keyless.status, (await readJson(keyless)).error.code]).toEqual([401, "MFA_REQUIRED"]);
+
+    const code = await codeOf(secret, 1);
+    expect((await second.auth.mfa.challengeAndVerify({ factorId, code })).error).toBeNull();
+    const { access_token: proved } = (await second.auth.getSession()).data.session!;
+    expect((await asUser(proved, "/auth/keys", key, open)).status).toBe(201);
+    expect((await remove(proved)).status).toBe(200);
+  });
+
   test("ends when another one verifies the factor", async () => {
     const { email, factorId, secret } = await signUpWithFactor();
     const [one, two] = [await signIn(email), await signIn(email)];
@@ -305,5 +329,129 @@ describe("a security key at /auth/v1", () => {
     const refused = await proveKey(again, enrolled!.id, new SoftwareAuthenticator());
     expect(refused).toMatchObject({ type: "create", status: 403, body: { error_code: "insufficient_aal" } });
     expect(await proveKey(client, enrolled!.id, new SoftwareAuthenticator())).toMatchObject({ status: 200 });
+  });
+
+  test("must be proved before the documented routes add an app, also where tokens without it act everywhere", async () => {
+    const { client, email } = await signUp();
+    const key = new SoftwareAuthenticator();
+    const { data: enrolled } = await client.auth.mfa.enroll({ factorType: "webauthn", friendlyName: "Key" });
+    const begun = (await client.auth.getSession()).data.session!.access_token;
+    const startApp = (token: string) => asUser(token, "/api/mfa/enable", { method: "POST" }, open);
+    const { secret: started } = await readJson(await startApp(begun));
+    await client.auth.setSession((await proveKey(client, enrolled!.id, key)).body);
+
+    const { session } = await signIn(email, open);
+    const refusal = [401, "MFA_REQUIRED"];
+    const refused = async (response: Response) => [response.status, (await readJson(response)).error?.code];
+    expect(await refused(await startApp(session.access_token))).toEqual(refusal);
+    const verify = async (token: string, secret: string) =>
+      asUser(token, `/api/mfa/verify?code=${await codeOf(secret)}`, { method: "POST" }, open);
+    expect(await refused(await verify(session.access_token, started))).toEqual(refusal);
+    const factors = async () =>
+      (await client.auth.mfa.listFactors()).data!.all.filter((each) => each.status === "verified");
+    expect(await factors()).toMatchObject([{ factor_type: "webauthn" }]);
+
+    const { access_token: proved } = (await client.auth.getSession()).data.session!;
+    const { secret } = await readJson(await startApp(proved));
+    expect((await verify(proved, secret)).status).toBe(200);
+    expect((await factors()).map((each) => each.factor_type).sort()).toEqual(["totp", "webauthn"]);
+  });
+});
+
+describe("the first second factor of an account", () => {
+  const post = (path: string, body?: object, headers: Record<string, string> = {}) =>
+    fetch(service.url + path, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+
+  async function loginByTokens(email: string) {
+    return readJson(await post("/auth/login", { username: email, password: PASSWORD }));
+  }
+
+  async function loginByCookie(email: string) {
+    const response = await post("/api/auth/login", { username: email, password: PASSWORD });
+    const Cookie = response.headers.get("set-cookie")!.split(";", 1)[0]!;
+    const { csrfToken } = await readJson(await fetch(`${service.url}/csrf-token`, { headers: { Cookie } }));
+    return { Cookie, Origin: service.url, "X-CSRF-Token": csrfToken as string };
+  }
+
+  const statusOf = async (headers: Record<string, string>) =>
+    (await fetch(`${service.url}/users?limit=1`, { headers: { Accept: "application/json", ...headers } })).status;
+  const keys = async (headers: Record<string, string>) => (await post("/auth/resend-verification", {}, headers)).status;
+  const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+  const refresh = async (refreshToken: string) => (await post("/auth/refresh", { refreshToken })).status;
+
+  /** Sign-ins by the password alone, of each kind. */
+  async function signInEverywhere(email: string) {
+    const [pair, { client, session }] = [await loginByTokens(email), await signIn(email)];
+    return { pair, client, session, cookie: await loginByCookie(email) };
+  }
+
+  async function expectEnded({ pair, client, session, cookie }: Awaited<ReturnType<typeof signInEverywhere>>) {
+    expect(await refresh(pair.refreshToken)).toBe(401);
+    expect((await client.auth.refreshSession({ refresh_token: session.refresh_token })).error).not.toBeNull();
+    await expect.poll(() => statusOf(bearer(pair.accessToken))).toBe(401);
+    await expect.poll(() => statusOf(bearer(session.access_token))).toBe(401);
+    await expect.poll(() => keys(cookie)).toBe(401);
+  }
+
+  test("ends all other sign-ins when it is verified at /auth/v1", async () => {
+    const { client, email } = await signUp();
+    const others = await signInEverywhere(email);
+    const { factorId, secret } = await enroll(client);
+    expect((await client.auth.mfa.challengeAndVerify({ factorId, code: await codeOf(secret) })).error).toBeNull();
+    await expectEnded(others);
+    expect((await client.auth.getUser()).error).toBeNull();
+    expect((await client.auth.refreshSession()).error).toBeNull();
+    expect(await levels(client)).toMatchObject({ currentLevel: "aal2" });
+    expect((await client.from("users").select("id").limit(1)).error).toBeNull();
+  });
+
+  test("ends all other sign-ins when it is verified by a token of the documented routes, which goes on", async () => {
+    const { email } = await signUp();
+    const others = await signInEverywhere(email);
+    const own = await loginByTokens(email);
+    const headers = bearer(own.accessToken);
+    const { secret } = await readJson(await post("/api/mfa/enable", undefined, headers));
+    expect((await post(`/api/mfa/verify?code=${await codeOf(secret)}`, undefined, headers)).status).toBe(200);
+    await expectEnded(others);
+    expect(await statusOf(headers)).toBe(200);
+    expect(await refresh(own.refreshToken)).toBe(200);
+  });
+
+  test("ends all other sign-ins when it is verified by a cookie, which goes on", async () => {
+    const { email } = await signUp();
+    const { cookie, ...others } = await signInEverywhere(email);
+    const { secret } = await readJson(await post("/api/mfa/enable", undefined, cookie));
+    expect((await post(`/api/mfa/verify?code=${await codeOf(secret)}`, undefined, cookie)).status).toBe(200);
+    await expectEnded({ ...others, cookie: { ...cookie, Cookie: "SESSION=none" } });
+    expect(await keys(cookie)).not.toBe(401);
+  });
+
+  test("is required of a sign-in that is older, whatever its token says", async () => {
+    const { client, email } = await signUp();
+    const pair = await loginByTokens(email);
+    // Without the functions that enable a factor, as by a release that ended no sign-in.
+    await owner.query(
+      `insert into auth.mfa_factors (user_id, factor_type, secret, state, enabled_at)
+       select user_id, 'totp', 'SECRET', 'enabled', now() from auth.users where email = $1`,
+      [email],
+    );
+    await owner.query(
+      "update auth.token_sessions as session set requires_factor = true from auth.users as account where account.user_id = session.user_id and account.email = $1",
+      [email],
+    );
+    const { auth } = client;
+    expect((await auth.updateUser({ password: "Quartz-Bird-8" })).error).toMatchObject({ code: "insufficient_aal" });
+    expect((await auth.passkey.startRegistration()).error).toMatchObject({ code: "insufficient_aal" });
+    expect((await auth.linkIdentity({ provider: "github" })).error).toMatchObject({ code: "insufficient_aal" });
+    const change = { method: "PUT", body: JSON.stringify({ password: "Quartz-Bird-8" }) };
+    const documented = await asUser(pair.accessToken, "/auth/v1/user", change);
+    expect([documented.status, (await readJson(documented)).error_code]).toEqual([401, "insufficient_aal"]);
+    const body = { currentPassword: PASSWORD, newPassword: "Quartz-Bird-8" };
+    const changed = await post("/auth/password", body, bearer(pair.accessToken));
+    expect([changed.status, (await readJson(changed)).error.code]).toEqual([401, "MFA_REQUIRED"]);
   });
 });

@@ -15,7 +15,9 @@ import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 
 const ID_TOKEN_CLIENT = "application";
 
-const gateways = useFixture(() => openFederatedGateways({ AUTH_AUTOCONFIRM: "true", AUTH_MANUAL_LINKING: "true" }));
+const gateways = useFixture(() =>
+  openFederatedGateways({ AUTH_AUTOCONFIRM: "true", AUTH_MANUAL_LINKING: "true", AUTH_ANONYMOUS_SIGN_INS: "true" }),
+);
 const provider = useFixture(() => openOpenIdProvider([SITE]));
 const saml = useFixture(() =>
   openSamlProvider({
@@ -232,6 +234,42 @@ describe("identities of a user", () => {
     expect((await other.client.auth.unlinkIdentity(other.user.identities![0]!)).error).toMatchObject({
       code: "single_identity_not_deletable",
     });
+  });
+
+  async function signInAnonymously() {
+    const client = newClient();
+    expect((await client.auth.signInAnonymously()).error).toBeNull();
+    return client;
+  }
+
+  test("make an anonymous account permanent, which has the verified address", async () => {
+    const client = await signInAnonymously();
+    const login = newLogin();
+    const url = await link(client, login);
+    const { data } = await client.auth.exchangeCodeForSession(url.searchParams.get("code")!);
+    expect(data.user).toMatchObject({ is_anonymous: false, email: `${login}@example.org` });
+    expect(jwt.decode(data.session!.access_token)).toMatchObject({
+      is_anonymous: false,
+      email: `${login}@example.org`,
+      app_metadata: { providers: ["example"] },
+    });
+    const { client: later, user } = await signIn(login);
+    expect([user.id, user.is_anonymous]).toEqual([data.user!.id, false]);
+    expect((await later.auth.getUserIdentities()).data!.identities).toMatchObject([{ provider: "example" }]);
+  });
+
+  test("make an anonymous account permanent without an address that is taken", async () => {
+    const login = newLogin();
+    const other = newClient();
+    await other.auth.signUp({ email: `${login}@example.org`, password: PASSWORD });
+    const client = await signInAnonymously();
+    const url = await link(client, login);
+    const { data } = await client.auth.exchangeCodeForSession(url.searchParams.get("code")!);
+    expect(data.user).toMatchObject({ is_anonymous: false, email: "" });
+    expect(jwt.decode(data.session!.access_token)).toMatchObject({ is_anonymous: false, email: "" });
+    const address = newAddress();
+    const { data: changed } = await client.auth.updateUser({ email: address });
+    expect(changed.user).toMatchObject({ email: address, is_anonymous: false });
   });
 
   test("are not linked by whoever is sent to the provider, but by the client that began, with its verifier", async () => {
