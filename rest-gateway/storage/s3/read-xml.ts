@@ -2,8 +2,20 @@ import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { readPayload } from "./payload.ts";
 import { s3Error } from "./s3-error.ts";
 import type { S3Request } from "./s3-request.ts";
+import { isXmlText } from "./xml-characters.ts";
+import { decodeReferences } from "./xml-references.ts";
 
-const parser = new XMLParser({ ignoreAttributes: true, parseTagValue: false, trimValues: false });
+const parser = new XMLParser({
+  ...{ ignoreAttributes: true, parseTagValue: false, trimValues: false },
+  entityDecoder: {
+    decode: decodeReferences,
+    // A document type could define entities.
+    addInputEntities: refuseDocumentType,
+    setExternalEntities() {},
+    setXmlVersion() {},
+    reset() {},
+  },
+});
 
 /** The limit of a body, which fits 10,000 parts, or 1,000 names of 1,024 bytes. */
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -12,12 +24,23 @@ type ParsedElement = Readonly<Record<string, unknown>>;
 
 /** Reads the body, and returns its root element. */
 export async function readXml(request: S3Request, root: string): Promise<ParsedElement> {
-  const text = (await readPayload(request, MAX_BYTES)).toString("utf8");
-  // A document type could define entities.
-  if (/<!/.test(text) || XMLValidator.validate(text) !== true) throw s3Error("MalformedXML");
-  const element = (parser.parse(text) as ParsedElement)[root];
+  const element = parseXml(await readPayload(request, MAX_BYTES))[root];
   if (typeof element !== "object" || element === null) throw s3Error("MalformedXML");
   return element as ParsedElement;
+}
+
+function parseXml(bytes: Buffer): ParsedElement {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    if (isXmlText(text) && XMLValidator.validate(text) === true) return parser.parse(text) as ParsedElement;
+  } catch (error) {
+    throw s3Error("MalformedXML", undefined, { cause: error });
+  }
+  throw s3Error("MalformedXML");
+}
+
+function refuseDocumentType(): never {
+  throw s3Error("MalformedXML");
 }
 
 export function elementsOf(parent: ParsedElement, name: string): readonly ParsedElement[] {

@@ -1,5 +1,6 @@
 import { XMLBuilder } from "fast-xml-parser";
 import type { GatewayResponse } from "#http";
+import { toXmlText } from "./xml-characters.ts";
 
 const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';
 const NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/";
@@ -9,7 +10,9 @@ const builder = new XMLBuilder({ ignoreAttributes: false, attributeNamePrefix: "
 /** Prints XML. Lists are repeated elements; undefined members are omitted. */
 export function writeXml(root: string, content: object, { hasNamespace = true } = {}): string {
   const attributes = hasNamespace ? { "@xmlns": NAMESPACE } : {};
-  return DECLARATION + builder.build({ [root]: { ...attributes, ...content } });
+  const document = DECLARATION + builder.build({ [root]: { ...attributes, ...content } });
+  // A reader of XML takes a carriage return for a line break.
+  return toXmlText(document).replaceAll("\r", "&#xD;");
 }
 
 export function xmlResponse(root: string, content: object): GatewayResponse {

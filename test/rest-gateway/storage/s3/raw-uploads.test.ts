@@ -105,6 +105,22 @@ async function leftovers(): Promise<readonly unknown[]> {
   return [...rows.rows, ...entries.filter((entry) => entry.isFile()).map(({ name }) => name)];
 }
 
+/** Posts XML, or any body, to an address below the bucket. */
+async function postXml(address: string, body: string | Buffer) {
+  const { host, pathname, search } = new URL(`${service.url}/storage/v1/s3/main${address}`);
+  const headers = { "x-amz-content-sha256": sha256(body) };
+  const { headers: signed } = aws4.sign(
+    { host, path: pathname + search, method: "POST", service: "s3", region: "x", headers },
+    CREDENTIALS,
+  );
+  const response = await fetch(`${service.url}/storage/v1/s3/main${address}`, {
+    method: "POST",
+    headers: signed as Record<string, string>,
+    body,
+  });
+  return { status: response.status, text: await response.text() };
+}
+
 const [FIRST, SECOND] = [CONTENT.subarray(0, 10), CONTENT.subarray(10)];
 const chunk = (data: Buffer, signature?: string) =>
   `${data.length.toString(16)}${signature === undefined ? "" : `;chunk-signature=${signature}`}\r\n${data.toString("latin1")}\r\n`;
@@ -280,5 +296,105 @@ describe("uploads by raw requests", () => {
     socket.destroy();
     await once(socket, "close");
     await expect.poll(async () => (await leftovers()).length === 0).toBe(true);
+  });
+});
+
+describe("the texts of XML", () => {
+  const NAME = `it's "a" <b> & 😀.txt`;
+  const add = (...names: string[]) =>
+    owner.query("insert into storage.objects (bucket_id, name) select 'main', unnest($1::text[])", [names]);
+  const deleteKeys = (...keys: string[]) =>
+    postXml("?delete", `<Delete>${keys.map((key) => `<Object><Key>${key}</Key></Object>`).join("")}</Delete>`);
+  const namesLeft = async () =>
+    (await owner.query("select name from storage.objects order by name")).rows.map(({ name }) => name);
+
+  test.each([
+    ["names of characters", "it&apos;s &quot;a&quot; &lt;b&gt; &amp; 😀.txt"],
+    ["decimal numbers", "it&#39;s &#34;a&#34; &#60;b&#62; &#38; &#128512;.txt"],
+    ["hexadecimal numbers", "it&#x27;s &#x22;a&#x22; &#x3C;b&#x3e; &#x026; &#x1F600;.txt"],
+    ["no escape", `it's <![CDATA["a" <b> &]]> 😀.txt`],
+  ])("may be written by %s", async (_, key) => {
+    await add(NAME, "kept");
+    const { status, text } = await deleteKeys(key);
+    expect([status, text]).toEqual([
+      200,
+      expect.stringContaining("<Key>it&apos;s &quot;a&quot; &lt;b&gt; &amp; 😀.txt</Key>"),
+    ]);
+    expect(await namesLeft()).toEqual(["kept"]);
+  });
+
+  test("are decoded once", async () => {
+    await add("a&#39;", "a'", "b&amp;", "b&", "c&#39;");
+    expect((await deleteKeys("a&amp;#39;", "b&#38;amp;", "<![CDATA[c&#39;]]>")).status).toBe(200);
+    expect(await namesLeft()).toEqual(["a'", "b&"]);
+  });
+
+  test.each([
+    ["an unknown name", "a&nbsp;"],
+    ["the name of a member of JavaScript's objects", "a&constructor;"],
+    ["a reference without an end", "a&amp"],
+    ["half of a surrogate pair", "a&#xD800;"],
+    ["a character that XML has not", "a&#1;"],
+    ["the number 0", "a&#0;"],
+    ["a number above all characters", "a&#x110000;"],
+    ["a huge number", `a&#${"9".repeat(400)};`],
+    ["a NUL", "a\0"],
+    ["a control character", "a\x01"],
+    ["elements in too many others", `${"<a>".repeat(500)}${"</a>".repeat(500)}`],
+    ["elements with names of JavaScript", "<__proto__>a</__proto__>"],
+  ])("are refused with %s", async (_, key) => {
+    await add("a", "b");
+    const { status, text } = await deleteKeys("b", key);
+    expect([status, /<Code>(\w+)</.exec(text)?.[1]]).toEqual([400, "MalformedXML"]);
+    expect(await namesLeft()).toEqual(["a", "b"]);
+  });
+
+  test("are refused with a document type", async () => {
+    await add("b");
+    const body = `<!DOCTYPE Delete [<!ENTITY a "b">]><Delete><Object><Key>&a;</Key></Object></Delete>`;
+    expect(await postXml("?delete", body)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("MalformedXML"),
+    });
+    expect(await namesLeft()).toEqual(["b"]);
+  });
+
+  test("are refused if they are not in UTF-8", async () => {
+    await add("\uFFFD");
+    const body = Buffer.from("<Delete><Object><Key>\xFF</Key></Object></Delete>", "latin1");
+    expect(await postXml("?delete", body)).toMatchObject({ status: 400 });
+    expect(await namesLeft()).toEqual(["\uFFFD"]);
+  });
+
+  test("name the parts of an upload as clients in Go write their tags", async () => {
+    const { text } = await postXml("/parts?uploads", "");
+    const id = /<UploadId>(.+)<\/UploadId>/.exec(text)![1]!;
+    const { host, pathname } = new URL(`${service.url}/storage/v1/s3/main/parts`);
+    const path = `${pathname}?partNumber=1&uploadId=${id}`;
+    const signed = aws4.sign(
+      { host, path, method: "PUT", service: "s3", region: "x", headers: { "x-amz-content-sha256": sha256(CONTENT) } },
+      CREDENTIALS,
+    );
+    const headers = signed.headers as Record<string, string>;
+    const part = await fetch(`http://${host}${path}`, { method: "PUT", headers, body: CONTENT });
+    const tag = part.headers.get("etag")!.replaceAll('"', "&#34;");
+    const body = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>${tag}</ETag></Part></CompleteMultipartUpload>`;
+    expect((await postXml(`/parts?uploadId=${id}`, body)).status).toBe(200);
+    expect(await namesLeft()).toEqual(["parts"]);
+  });
+
+  test("that are sent are XML, whatever is listed", async () => {
+    await add("a\uFFFEb");
+    const { host, pathname } = new URL(`${service.url}/storage/v1/s3/main`);
+    const list = async (query: string) => {
+      const path = `${pathname}?${query}`;
+      const headers = { "x-amz-content-sha256": sha256("") };
+      const signed = aws4.sign({ host, path, method: "GET", service: "s3", region: "x", headers }, CREDENTIALS);
+      const response = await fetch(`http://${host}${path}`, { headers: signed.headers as Record<string, string> });
+      return response.text();
+    };
+    expect(await list("list-type=2")).toContain("<Key>a\uFFFDb</Key>");
+    expect(await list("encoding-type=url&list-type=2")).toContain("<Key>a%EF%BF%BEb</Key>");
+    expect(await list("list-type=2&prefix=a%01%0D")).toContain("<Prefix>a\uFFFD&#xD;</Prefix>");
   });
 });
