@@ -1,6 +1,7 @@
 import parseRange from "range-parser";
 import type { BytePart, FileStore } from "#files";
 import { type BodyStream, type GatewayResponse, type MatchedRequest, matchesTag, type ResponseBody } from "#http";
+import { OPAQUE_TYPE, readMediaType } from "./media-type.ts";
 import type { ObjectRow } from "./object-rows.ts";
 import { findSigned } from "./signed-urls.ts";
 import { storageError } from "./storage-error.ts";
@@ -126,15 +127,12 @@ export function cacheHeaders(
 /** Types of which no browser runs a script with the rights of this site. */
 const INERT =
   /^(?:(?:image|audio|video|font)\/(?!.*(?:xml|svg))|text\/(?:plain|csv|css)$|application\/(?:octet-stream|pdf|json|zip|gzip)$)/i;
-/** The types that consist of others. */
-const CONTAINER = /^(?:multipart|message)\//i;
-const OPAQUE_TYPE = "application/octet-stream";
 
 export function contentHeaders(sent: string): Record<string, string> {
-  const { type, essence } = readMediaType(sent);
+  const { header, essence } = readMediaType(sent);
   return {
     // A page is shown as its source, as in Supabase's service.
-    "Content-Type": /html/i.test(essence) ? "text/plain" : type,
+    "Content-Type": /html/i.test(essence) ? "text/plain" : header,
     "Accept-Ranges": "bytes",
     "X-Content-Type-Options": "nosniff",
     // Pages of other sites may show the files.
@@ -158,13 +156,6 @@ export function sentHeaders({ metadata }: Pick<ObjectRow, "metadata">): Record<s
 export function downloadHeaders({ query }: MatchedRequest): Record<string, string> {
   const download = query.get("download");
   return download === null ? {} : { "Content-Disposition": dispositionOf(download) };
-}
-
-/** Reads the type of the row, which anybody whom a policy permits may have written. */
-function readMediaType(type: string): { readonly type: string; readonly essence: string } {
-  const [, essence] = /^\s*([a-z]+\/[\w!#$&^.+-]+)\s*(?:;|$)/i.exec(type) ?? [];
-  const isReadable = essence !== undefined && !CONTAINER.test(essence);
-  return isReadable ? { type, essence } : { type: OPAQUE_TYPE, essence: OPAQUE_TYPE };
 }
 
 function dispositionOf(name: string): string {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { jsonResponse } from "#http";
 import { isJsonObject } from "#runtime/json";
+import { OPAQUE_TYPE } from "./media-type.ts";
 import {
   keepFile,
   type NewObject,
@@ -126,7 +127,7 @@ export async function checkTarget(
 ): Promise<void> {
   const { maxBytes, types } = await rows.termsOf(bucket);
   const terms = { maxBytes: maxBytes ?? Number.POSITIVE_INFINITY, types };
-  checkType(singleLine(String(mimetype ?? "application/octet-stream")), terms);
+  checkType(singleLine(String(mimetype ?? OPAQUE_TYPE)), terms);
   if (Number(size) > terms.maxBytes) throw storageError("EntityTooLarge");
 }
 

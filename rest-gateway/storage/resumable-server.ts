@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import { DataStore, ERRORS, type Locker, MemoryLocker, Server, Upload } from "@tus/server";
 import type { UnfinishedUploads } from "#files";
 import { HttpError } from "#http";
+import { OPAQUE_TYPE } from "./media-type.ts";
 import { isSameObject, type ObjectAddress } from "./object-rows.ts";
 import { requireAddress, type VerifiedSignature, verifySignedToken } from "./signed-urls.ts";
 import { explainStoreError, storageError } from "./storage-error.ts";
@@ -128,7 +129,7 @@ async function readSignature(
   return verifySignedToken("storage:upload", signature, services);
 }
 
-const typeOf = ({ contentType }: SentMetadata) => contentType ?? "application/octet-stream";
+const typeOf = ({ contentType }: SentMetadata) => contentType ?? OPAQUE_TYPE;
 
 async function finish(
   { rows }: StorageRequest,

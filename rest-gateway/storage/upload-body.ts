@@ -3,6 +3,7 @@ import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import type { DraftFile, FileStore } from "#files";
 import { HttpError, type MatchedRequest } from "#http";
 import { findUnstorableInJson, isJsonObject } from "#runtime/json";
+import { namesSeveralTypes, OPAQUE_TYPE } from "./media-type.ts";
 import { isHeaderText, type ObjectMetadata } from "./object-rows.ts";
 import { explainStoreError, storageError } from "./storage-error.ts";
 import { writeForm } from "./write-form.ts";
@@ -36,7 +37,7 @@ export function isForm({ headers }: Pick<MatchedRequest, "headers">): boolean {
 
 async function receiveContent(request: MatchedRequest, terms: UploadTerms, store: FileStore): Promise<ReceivedFile> {
   const { headers } = request;
-  const type = headers["content-type"] ?? "application/octet-stream";
+  const type = headers["content-type"] ?? OPAQUE_TYPE;
   checkType(type, terms);
   if (Number(headers["content-length"]) > terms.maxBytes) throw storageError("EntityTooLarge");
   const userMetadata = readUserMetadataHeader(request) ?? {};
@@ -127,8 +128,9 @@ async function writeDraft(store: FileStore, content: AsyncIterable<Buffer>, { ma
   }
 }
 
-/** Checks the type: `image/*` accepts `image/png`. */
+/** Checks the type, which must be one: `image/*` accepts `image/png`. */
 export function checkType(type: string, { types }: UploadTerms): void {
+  if (namesSeveralTypes(type)) throw storageError("InvalidMimeType", `mime type ${type} is a list of types; send one`);
   if (types === null) return;
   const essence = type.split(";", 1)[0]!.trim().toLowerCase();
   const [kind] = essence.split("/", 1);

@@ -1,5 +1,6 @@
 import type { DraftFile } from "#files";
 import { sentHeaders } from "../download.ts";
+import { OPAQUE_TYPE } from "../media-type.ts";
 import type { ObjectMetadata, ObjectRow } from "../object-rows.ts";
 import { NO_CACHE, singleLine } from "../upload-body.ts";
 import { s3Error } from "./s3-error.ts";
@@ -27,7 +28,7 @@ export function readObjectHeaders(request: S3Request): SentAbout {
     .join(", ");
   return {
     metadata: {
-      mimetype: header("content-type") ?? "application/octet-stream",
+      mimetype: header("content-type") ?? OPAQUE_TYPE,
       cacheControl: header("cache-control") ?? NO_CACHE,
       ...{ contentDisposition: header("content-disposition"), contentLanguage: header("content-language") },
       contentEncoding: contentEncoding || undefined,

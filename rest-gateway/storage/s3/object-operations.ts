@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { matchesTag } from "#http";
 import { contentHeaders, selectPart, sendObject } from "../download.ts";
+import { OPAQUE_TYPE, readMediaType } from "../media-type.ts";
 import { checkTarget } from "../object-routes.ts";
 import { keepFile, type NewObject, nameContent, type ObjectRow, putObject, REMOVE_OBJECTS } from "../object-rows.ts";
 import { ownerOf } from "../storage-request.ts";
@@ -27,7 +28,7 @@ export const getObject: S3Handler = async (request, { store }) => {
     const common = { ETag: tag, "Last-Modified": new Date(row.updated_at).toUTCString(), ...shownObjectHeaders(row) };
     if (isUnchanged(request, row, tag)) return { status: 304, part: null, headers: common };
     const { query } = request;
-    const type = query.get("response-content-type") ?? row.metadata?.mimetype ?? "application/octet-stream";
+    const type = query.get("response-content-type") ?? row.metadata?.mimetype ?? OPAQUE_TYPE;
     const described = { ...common, ...headersOfType(type), ...overriddenHeaders(query) };
     const chosen = selectPart(request, tag, bytes, described);
     return chosen.status === 200 ? { ...chosen, headers: { ...described, ...checksumHeaders(request, row) } } : chosen;
@@ -47,7 +48,7 @@ function checksumHeaders({ headers }: S3Request, { content }: ObjectRow): Record
 function headersOfType(type: string): Record<string, string> {
   const headers = contentHeaders(type);
   return headers["Content-Security-Policy"] && headers["Content-Type"] === "text/plain"
-    ? { ...headers, "Content-Type": type }
+    ? { ...headers, "Content-Type": readMediaType(type).header }
     : headers;
 }
 

@@ -577,4 +577,23 @@ describe("signatures", () => {
       ]);
     }
   });
+
+  test("a list of types is refused, and sent as one type where a row or an address has it", async () => {
+    const ContentType = "image/png; a=b, text/html";
+    await put(ada, "1/x", "<script>1</script>", { ContentType: "text/html; charset=utf-8" });
+    const copy = { Bucket, Key: "1/y", CopySource: `${Bucket}/1/x`, MetadataDirective: "REPLACE" as const };
+    const begin = new s3.CreateMultipartUploadCommand({ Bucket, Key: "1/y", ContentType });
+    expect(await refusal(put(ada, "1/y", "x", { ContentType }))).toEqual(["InvalidRequest", 400]);
+    expect(await refusal(ada.send(new s3.CopyObjectCommand({ ...copy, ContentType })))).toEqual([
+      "InvalidRequest",
+      400,
+    ]);
+    expect(await refusal(ada.send(begin))).toEqual(["InvalidRequest", 400]);
+    for (const ResponseContentType of [ContentType, "image/png; a\r\nb"])
+      expect((await get(ada, "1/x", { ResponseContentType })).ContentType).toBe("image/png");
+    expect((await get(ada, "1/x", { ResponseContentType: "text/html; a=b, c/d" })).ContentType).toBe("text/html");
+    expect((await get(ada, "1/x")).ContentType).toBe("text/html; charset=utf-8");
+    await owner.query("update storage.objects set metadata = metadata || $1", [{ mimetype: ContentType }]);
+    expect((await get(ada, "1/x")).ContentType).toBe("image/png");
+  });
 });
