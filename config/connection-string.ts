@@ -78,6 +78,17 @@ export function toPrimaryUrl(url: string): string {
   return `${url}${url.includes("?") ? "&" : "?"}target_session_attrs=primary`;
 }
 
+/** Returns the connection string with another user. */
+export function withLogin(
+  url: string,
+  { name, password }: { readonly name: string; readonly password: string },
+): string {
+  const [, scheme = "", , hosts = "", path = ""] = PARTS.exec(url) ?? [];
+  const parameters = parametersOf(url);
+  for (const parameter of ["user", "password"]) parameters.delete(parameter);
+  return `${scheme}${encodeURIComponent(name)}:${encodeURIComponent(password)}@${hosts}${path}?${parameters}`;
+}
+
 /** The address of a server; an empty port stands for Postgres's default. */
 type ServerAddress = { readonly host: string; readonly port: string };
 

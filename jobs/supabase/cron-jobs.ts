@@ -4,10 +4,11 @@ import type { AsOwner } from "#postgres/database";
 import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import { findDueTimes } from "../cron/cron-times.ts";
+import { CronLogins } from "./cron-logins.ts";
 
 export type CronJobOptions = {
   readonly asOwner: AsOwner;
-  /** The URL of the owner: a command has its own connection, because VACUUM refuses a transaction. */
+  /** The URL of the owner. */
   readonly url: string;
   readonly supervisor: Supervisor;
   readonly log: Pick<Logger, "warn">;
@@ -23,6 +24,9 @@ type CronJob = {
 /** The number that pg_cron runs by default. */
 const MAX_RUNNING = 32;
 const MINUTE_MS = 60_000;
+const INSUFFICIENT_PRIVILEGE = "42501";
+const LOGIN_HINT = `
+HINT:  The command of another role needs a login: give the owner CREATEROLE and ADMIN OPTION of the role, or let the owner run it.`;
 const SECONDS = /^\s*(\d+)\s+seconds?\s*$/i;
 /** Names of Vixie cron that the library lacks. */
 const ALIASES: Readonly<Record<string, string>> = { "@midnight": "@daily", "@annually": "@yearly" };
@@ -35,11 +39,13 @@ const CLAIM_TIME = "insert into cron.due_times (jobid, planned_at) values ($1, $
 const FORGET_TIMES = "delete from cron.due_times where planned_at < pg_catalog.now() - pg_catalog.interval '1 day'";
 const BEGIN_RUN = `
   insert into cron.job_run_details (jobid, job_pid, database, username, command, status, start_time)
-  values ($1, pg_catalog.pg_backend_pid(), pg_catalog.current_database(), $2, $3, 'running', pg_catalog.clock_timestamp())
+  values ($1, $4, pg_catalog.current_database(), $2, $3, 'running', pg_catalog.clock_timestamp())
   returning runid`;
 const END_RUN = `
   update cron.job_run_details set status = $2, return_message = $3, end_time = pg_catalog.clock_timestamp() where runid = $1`;
-const LOCK_JOB = "select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('cron.job ' || $1, 0)) as locked";
+const LOCK_JOB = `
+  select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('cron.job ' || $1, 0)) as locked,
+    session_user = $2 as "isOwners"`;
 
 /** Runs the commands of `cron.job`, each at its times, once over all gateways, and no two runs of a job at once. */
 export class CronJobs {
@@ -47,11 +53,13 @@ export class CronJobs {
   readonly #work: RepeatedWork;
   readonly #running = new Set<Promise<void>>();
   readonly #clients = new Set<pg.Client>();
+  readonly #logins: CronLogins;
   /** The time up to which all times are processed. */
   #processed = new Date();
 
   constructor(options: CronJobOptions) {
     this.#options = options;
+    this.#logins = new CronLogins(options);
     this.#work = options.supervisor.repeat("cron jobs", () => this.#process(), { pauseMs: 1_000, firstPauseMs: 1 });
   }
 
@@ -62,7 +70,7 @@ export class CronJobs {
     const timer = setTimeout(resolve, milliseconds);
     await Promise.race([Promise.allSettled([...this.#running]), timeUp]);
     clearTimeout(timer);
-    const pids = [...this.#clients].map((client) => (client as pg.Client & { processID: number }).processID);
+    const pids = [...this.#clients].map(pidOf);
     if (pids.length > 0)
       await this.#options
         .asOwner((client) =>
@@ -73,6 +81,7 @@ export class CronJobs {
         )
         .catch(() => {});
     await Promise.allSettled([...this.#running]);
+    await this.#logins.close();
   }
 
   /** Resolves with the pause until the next possible time of a job: a second, or the next minute. */
@@ -105,39 +114,75 @@ export class CronJobs {
     void run.finally(() => this.#running.delete(run));
   }
 
+  /** Runs the job on a connection of its own, because VACUUM refuses a transaction. */
   #run(job: CronJob): Promise<void> {
     return withClient(this.#options.url, async (client) => {
-      this.#clients.add(client);
-      try {
-        const { rows } = await client.query<{ locked: boolean }>(LOCK_JOB, [job.jobid]);
-        if (rows[0]!.locked) await this.#runCommand(client, job);
-      } finally {
-        this.#clients.delete(client);
-      }
+      const { rows } = await client.query<{ locked: boolean; isOwners: boolean }>(LOCK_JOB, [job.jobid, job.username]);
+      if (!rows[0]!.locked) return;
+      if (rows[0]!.isOwners) await this.#runCommand(client, job);
+      else await this.#runOfRole(job);
     });
   }
 
-  async #runCommand(client: pg.Client, { jobid, command, username }: CronJob): Promise<void> {
-    const begun = await client.query<{ runid: string }>(BEGIN_RUN, [jobid, username, command]);
-    const outcome = await runAs(client, username, command);
-    // The command may have changed settings and the role, and may have ended its connection.
-    await this.#options.asOwner((owner) =>
-      owner.query(END_RUN, [begun.rows[0]!.runid, outcome.status, outcome.message]),
+  /** Runs the command of another role than the owner, which keeps the lock. */
+  async #runOfRole(job: CronJob): Promise<void> {
+    let hasBegun = false;
+    try {
+      await withClient(await this.#logins.urlFor(job.username), async (client) => {
+        await client.query(`set role ${quotedName(job.username)}`);
+        hasBegun = true;
+        await this.#runCommand(client, job);
+      });
+    } catch (error) {
+      if (hasBegun) throw error;
+      this.#logins.forget(job.username);
+      const { status, message } = failureOf(error);
+      const hint = (error as { code?: string }).code === INSUFFICIENT_PRIVILEGE ? LOGIN_HINT : "";
+      await this.#end(await this.#beginRun(job, null), { status, message: `${message}${hint}` });
+    }
+  }
+
+  async #runCommand(client: pg.Client, job: CronJob): Promise<void> {
+    this.#clients.add(client);
+    try {
+      const run = await this.#beginRun(job, pidOf(client));
+      // The command may have changed settings and the role, and may have ended its connection.
+      await this.#end(run, await runCommand(client, job.command));
+    } finally {
+      this.#clients.delete(client);
+    }
+  }
+
+  async #beginRun({ jobid, username, command }: CronJob, pid: number | null): Promise<string> {
+    const { rows } = await this.#options.asOwner((owner) =>
+      owner.query<{ runid: string }>(BEGIN_RUN, [jobid, username, command, pid]),
     );
+    return rows[0]!.runid;
+  }
+
+  async #end(runid: string, { status, message }: CronOutcome): Promise<void> {
+    await this.#options.asOwner((owner) => owner.query(END_RUN, [runid, status, message]));
   }
 }
 
 type CronOutcome = { readonly status: "succeeded" | "failed"; readonly message: string };
 
-async function runAs(client: pg.Client, username: string, command: string): Promise<CronOutcome> {
+function pidOf(client: pg.Client): number {
+  return (client as pg.Client & { processID: number }).processID;
+}
+
+async function runCommand(client: pg.Client, command: string): Promise<CronOutcome> {
   try {
-    await client.query(`set role ${quotedName(username)}`);
     const results = (await client.query(command)) as pg.QueryResult | pg.QueryResult[];
     const last = Array.isArray(results) ? results.at(-1) : results;
     return { status: "succeeded", message: describeResult(last) };
   } catch (error) {
-    return { status: "failed", message: `ERROR:  ${(error as Error).message}` };
+    return failureOf(error);
   }
+}
+
+function failureOf(error: unknown): CronOutcome {
+  return { status: "failed", message: `ERROR:  ${(error as Error).message}` };
 }
 
 /** Returns the result in pg_cron's format: the number of returned rows, or the tag of the command. */

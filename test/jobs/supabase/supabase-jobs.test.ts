@@ -79,6 +79,77 @@ describe("cron.job", () => {
   });
 });
 
+describe("the command of another role", () => {
+  const run = async (command: string) => {
+    await owner.query(
+      "insert into cron.job (jobname, schedule, command, username) values ('tries', '1 second', $1, 'service_role')",
+      [command],
+    );
+    await until(async () => (await lastRun("tries")) !== undefined);
+    await owner.query("delete from cron.job where jobname = 'tries'");
+    const { rows } = await owner.query(
+      "select status, return_message as message from cron.job_run_details where command = $1 order by runid desc limit 1",
+      [command],
+    );
+    return rows[0];
+  };
+
+  test.each([
+    "reset role",
+    "set role none",
+    "set role postgres",
+    "set session authorization default",
+    "set session authorization postgres",
+    "reset all; reset session authorization; set role none",
+    "discard all",
+    "do $$ begin execute 'set role ' || quote_ident(session_user); end $$",
+    "do $$ begin execute 'set session authorization ' || quote_ident(session_user); reset role; end $$",
+  ])("gets no right of the owner by %s", async (attempt) => {
+    expect((await run(`${attempt}; create table auth.taken ()`)).status).toBe("failed");
+    const { rows } = await owner.query("select to_regclass('auth.taken') as taken");
+    expect(rows).toEqual([{ taken: null }]);
+  });
+
+  test("still commits within itself and runs outside a transaction, as its role", async () => {
+    await owner.query("create table public.kept as select 1 as n; alter table public.kept owner to service_role");
+    expect(await run("vacuum public.kept")).toEqual({ status: "succeeded", message: "VACUUM" });
+    expect(await run("do $$ begin insert into public.kept values (2); commit; end $$")).toMatchObject({
+      status: "succeeded",
+    });
+    expect(await run("select current_user, n from public.kept")).toEqual({ status: "succeeded", message: "2 rows" });
+  });
+
+  test("uses a login that ends with the service, and is made again if it is gone", async () => {
+    const logins = async () =>
+      (await owner.query("select rolname from pg_roles where rolname like 'content\\_service\\_cron\\_%'")).rows;
+    const [login] = await logins();
+    expect(await run("select 1 as a")).toEqual({ status: "succeeded", message: "1 row" });
+    expect(await logins()).toEqual([login]);
+    await owner.query(`drop role ${login.rolname}`);
+    await until(async () => (await run("select 1 as b")).status === "succeeded");
+    await owner.query("create role content_service_cron_old login valid until '2001-01-01'");
+    await service.stop();
+    expect(await logins()).toEqual([{ rolname: "content_service_cron_old" }]);
+    service = await serve(project.database, { BASE_SCHEMA: "platform", WEBHOOK_NETWORK: "loopback" });
+    expect(await run("select 1 as c")).toEqual({ status: "succeeded", message: "1 row" });
+    expect(await logins()).not.toContainEqual({ rolname: "content_service_cron_old" });
+  });
+
+  test("fails with the reason if the role has ended", async () => {
+    await owner.query("create role content_service_gone");
+    await owner.query(
+      "insert into cron.job (jobname, schedule, command, username) values ('gone', '1 second', 'select 1', 'content_service_gone')",
+    );
+    await owner.query("drop role content_service_gone");
+    await until(async () => (await lastRun("gone")) !== undefined);
+    await owner.query("delete from cron.job where jobname = 'gone'");
+    const { rows } = await owner.query(
+      "select return_message from cron.job_run_details where username = 'content_service_gone' order by runid desc limit 1",
+    );
+    expect(rows[0].return_message).toContain("does not exist");
+  });
+});
+
 describe("net", () => {
   const responseTo = async (request: string) => {
     const find = () => owner.query("select * from net._http_response where id = $1", [request]);

@@ -7,6 +7,7 @@ import {
   toPgConnectionString,
   toPrimaryUrl,
   withFirstHost,
+  withLogin,
 } from "../../../config/connection-string.ts";
 
 describe("a connection string as pg parses it", () => {
@@ -151,4 +152,12 @@ describe("the servers of a connection string", () => {
     expect(withFirstHost("postgresql://u:p@a:1,b:2/app?x=1")).toBe("postgresql://u:p@a:1/app?x=1");
     expect(withFirstHost("postgresql://u:p@a:1/app")).toBe("postgresql://u:p@a:1/app");
   });
+});
+
+test("a connection string gets another user, whatever named the first", () => {
+  const login = { name: "a b", password: "p/@" };
+  expect(withLogin("postgresql://owner:old@h:1,i:2/db?sslmode=disable&user=x&password=y", login)).toBe(
+    "postgresql://a%20b:p%2F%40@h:1,i:2/db?sslmode=disable",
+  );
+  expect(withLogin("postgresql:///db?host=%2Ftmp", login)).toBe("postgresql://a%20b:p%2F%40@/db?host=%2Ftmp");
 });
