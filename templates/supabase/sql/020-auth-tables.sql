@@ -28,6 +28,7 @@ create table supabase_auth.identity_rows (
 );
 create index content_service_identity_rows_user_id_idx on supabase_auth.identity_rows (user_id);
 alter table supabase_auth.identity_rows enable row level security;
+comment on table supabase_auth.identity_rows is e'@sample with user_id\n@anonymize empty\nIdentities that projects write.';
 
 create function supabase_auth.tg_identity_rows__link() returns trigger language plpgsql security definer set search_path = '' as $$
 declare

@@ -41,6 +41,10 @@ create table auth.saml_relay_states (
   updated_at      timestamptz,
   flow_state_id   uuid
 );
+comment on table auth.sso_providers is '@anonymize empty';
+comment on table auth.sso_domains is '@anonymize empty';
+comment on table auth.saml_providers is '@anonymize empty';
+comment on table auth.saml_relay_states is '@anonymize empty';
 create unique index sso_domains_domain_idx on auth.sso_domains (lower(domain));
 create index sso_domains_sso_provider_id_idx on auth.sso_domains (sso_provider_id);
 create index saml_providers_sso_provider_id_idx on auth.saml_providers (sso_provider_id);

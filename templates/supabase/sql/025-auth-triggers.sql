@@ -25,6 +25,8 @@ create table supabase_auth.identity_mirror (
   email           text generated always as (lower(identity_data ->> 'email')) stored
 );
 create index content_service_identity_mirror_user_id_idx on supabase_auth.identity_mirror (user_id);
+comment on table supabase_auth.session_mirror is '@anonymize empty';
+comment on table supabase_auth.identity_mirror is '@anonymize empty';
 alter table supabase_auth.session_mirror enable row level security;
 alter table supabase_auth.identity_mirror enable row level security;
 revoke all on supabase_auth.session_mirror, supabase_auth.identity_mirror from anon, authenticated, service_role;
@@ -71,6 +73,7 @@ create table supabase_auth.mfa_factor_mirror (
   web_authn_credential jsonb,
   web_authn_aaguid     uuid
 );
+comment on table supabase_auth.mfa_factor_mirror is '@anonymize empty';
 alter table supabase_auth.mfa_factor_mirror enable row level security;
 revoke all on supabase_auth.mfa_factor_mirror from anon, authenticated, service_role;
 create function supabase_auth.tg_mfa_factors__mirror() returns trigger language plpgsql security definer set search_path = '' as $$
@@ -139,6 +142,7 @@ create table supabase_auth.audit_log_mirror (
   created_at  timestamptz,
   ip_address  text not null default ''
 );
+comment on table supabase_auth.audit_log_mirror is '@anonymize empty';
 alter table supabase_auth.audit_log_mirror enable row level security;
 revoke all on supabase_auth.audit_log_mirror from anon, authenticated, service_role;
 create function supabase_auth.tg_audit_log__mirror() returns trigger language plpgsql security definer set search_path = '' as $$

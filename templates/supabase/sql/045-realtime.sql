@@ -60,4 +60,4 @@ end;
 $$;
 grant execute on function realtime.send, realtime.broadcast_changes to public;
 comment on function realtime.send is 'Broadcasts to a channel, when the transaction commits, and keeps the message for 72 hours.';
-comment on table realtime.messages is 'Its policies decide who may receive and send in private channels. Messages that SQL sends are kept for 72 hours.';
+comment on table realtime.messages is e'@sample none\n@anonymize empty\nIts policies decide who may receive and send in private channels. Messages that SQL sends are kept for 72 hours.';

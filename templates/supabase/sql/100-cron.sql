@@ -49,6 +49,10 @@ create table cron.due_times (
 alter table cron.due_times enable row level security;
 create index content_service_due_times_planned_at_idx on cron.due_times (planned_at);
 
+comment on table cron.job is e'@sample all\n@anonymize empty\nCommands may contain secrets.';
+comment on table cron.job_run_details is e'@sample none\n@anonymize empty\nThe runs of the commands.';
+comment on table cron.due_times is e'@sample none\n@anonymize empty\nThe times of commands that have begun.';
+
 -- Security definer, because the check of the platform is closed.
 create function cron.tg_job__check() returns trigger language plpgsql security definer set search_path = '' as $$
 begin

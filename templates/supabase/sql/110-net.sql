@@ -33,6 +33,8 @@ alter table net._http_response enable row level security;
 create policy all_rows on net._http_response using (true);
 create policy all_rows on net.http_request_queue using (true);
 grant select, delete on net._http_response, net.http_request_queue to postgres, service_role, dashboard_user;
+comment on table net.http_request_queue is e'@sample none\n@anonymize empty\nRequests that wait to be sent.';
+comment on table net._http_response is e'@sample none\n@anonymize empty\nResponses of the last six hours.';
 
 -- What applications/x-www-form-urlencoded leaves as it is.
 create function net._urlencode_string(string character varying) returns text language sql immutable strict set search_path = '' as $$
@@ -138,7 +140,7 @@ create table supabase_functions.hooks (
 create index on supabase_functions.hooks (request_id);
 create index on supabase_functions.hooks (hook_table_id, hook_name);
 grant select, delete on supabase_functions.hooks to postgres, service_role;
-comment on table supabase_functions.hooks is 'The requests of each webhook.';
+comment on table supabase_functions.hooks is e'@sample none\n@anonymize empty\nThe requests of each webhook.';
 
 create function supabase_functions.http_request() returns trigger language plpgsql security definer set search_path = '' as $$
 declare

@@ -17,7 +17,7 @@ create table vault.secrets (
 create unique index secrets_name_idx on vault.secrets (name) where name is not null;
 alter table vault.secrets enable row level security;
 create policy all_rows on vault.secrets using (true);
-comment on table vault.secrets is 'Secrets, encrypted.';
+comment on table vault.secrets is e'@sample all\n@anonymize empty\nSecrets, encrypted.';
 
 create function vault._key() returns text language plpgsql security definer set search_path = '' as $$
 declare

@@ -8,6 +8,7 @@ create table pgmq.meta (
   is_unlogged    boolean not null,
   created_at     timestamptz not null default now()
 );
+comment on table pgmq.meta is '@sample all';
 create type pgmq.message_record as (
   msg_id bigint, read_ct integer, enqueued_at timestamptz, vt timestamptz, message jsonb, headers jsonb
 );
@@ -52,6 +53,8 @@ begin
       archived_at timestamptz not null default now(), vt timestamptz not null, message jsonb, headers jsonb
     )', v_archive
   );
+  execute format('comment on table pgmq.%I is ''@anonymize empty''', v_queue);
+  execute format('comment on table pgmq.%I is ''@anonymize empty''', v_archive);
   execute format('create index if not exists %I on pgmq.%I (vt asc)', v_queue || '_vt_idx', v_queue);
   execute format('create index if not exists %I on pgmq.%I (archived_at)', 'archived_at_idx_' || queue_name, v_archive);
   insert into pgmq.meta (queue_name, is_partitioned, is_unlogged) values (_create.queue_name, false, unlogged) on conflict do nothing;

@@ -1,8 +1,12 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { archiveLines } from "../../../cluster/archive/write-archive.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase, urlOf, useDatabase } from "../../database.ts";
+import { REPOSITORY } from "../../repository.ts";
 import { serve } from "../../serve.ts";
+import { makeSupabaseProject } from "../../supabase-template.ts";
 import { runCommand } from "./run-command.ts";
 
 const database = useDatabase({ template: "platform" });
@@ -24,6 +28,16 @@ afterAll(async () => {
 
 function rows(name: string, sql: string): Promise<Record<string, unknown>[]> {
   return withClient(urlOf("postgres", name), async (client) => (await client.query(sql)).rows ?? []);
+}
+
+/** The rows of all tables, as texts. */
+async function textsOf(name: string): Promise<readonly string[]> {
+  const tables = await rows(
+    name,
+    "select oid::regclass::text as name from pg_class where relkind in ('r', 'm') and relnamespace::regnamespace::text !~ '^(pg_|information_schema)'",
+  );
+  const texts = await Promise.all(tables.map((table) => rows(name, `select t::text as text from ${table.name} t`)));
+  return texts.flat().map(({ text }) => String(text));
 }
 
 const branch = (...words: string[]) =>
@@ -158,13 +172,9 @@ test("can be anonymized: no personal value is left, and nobody can sign in", asy
     const created = await runCommand("branch", ["create", "safe", "--anonymize"], content, settings);
     expect([created.stdout, created.stderr]).toEqual([expect.stringContaining("(read, anonymized)"), ""]);
 
-    const tables = await rows(
-      copy,
-      "select oid::regclass::text as name from pg_class where relkind in ('r', 'm') and relnamespace::regnamespace::text !~ '^(pg_|information_schema)'",
-    );
-    const texts = await Promise.all(tables.map(({ name }) => rows(copy, `select t::text as text from ${name} t`)));
-    expect(texts.flat().length).toBeGreaterThan(30);
-    expect(texts.flat().filter(({ text }) => /original|127\.0\.0\.1|\$argon2/i.test(String(text)))).toEqual([]);
+    const texts = await textsOf(copy);
+    expect(texts.length).toBeGreaterThan(30);
+    expect(texts.filter((text) => /original|127\.0\.0\.1|\$argon2/i.test(text))).toEqual([]);
     const [account] = await rows(
       copy,
       "select u.email, u.age, a.username, a.password_hash from public.users u join auth.users a on user_id = u.id",
@@ -240,4 +250,39 @@ test("is listed and dropped, and no other database is", async () => {
   expect((await branch("create", "Not a name")).code).toBe(1);
   expect((await branch("create")).code).toBe(2);
   expect((await branch("create", "likes")).stderr).toContain("already");
+});
+
+test("of a Supabase project that is anonymized has no secret, request, message or command of the project", async () => {
+  const { database: project } = await makeSupabaseProject({
+    "migrations/20240101000000_secrets.sql": `
+      select vault.create_secret('original of the vault', 'original name');
+      select cron.schedule('original', '0 0 1 1 *', 'select $$original$$');
+      insert into cron.job_run_details (jobid, command) values (1, 'original');
+      insert into net.http_request_queue (method, url, timeout_milliseconds) values ('GET', 'http://original.example/', 1);
+      insert into net._http_response (id, content) values (1, 'original');
+      insert into supabase_functions.hooks (hook_table_id, hook_name) values (1, 'original');
+      select pgmq.create('orders');
+      select pgmq.send('orders', '{"to": "original"}');
+      select pgmq.archive('orders', pgmq.send('orders', '{"to": "original"}'));
+      select realtime.send('{"to": "original"}', 'event', 'original', true);`,
+  });
+  const copy = `${project.name}_branch_safe`;
+  try {
+    const ofProject = async (name: string) =>
+      (await textsOf(name)).filter((text) => text.includes("original") && !text.includes("create_secret"));
+    expect((await ofProject(project.name)).length).toBeGreaterThanOrEqual(9);
+    // A project that was imported earlier has no tags before the migration.
+    await rows(project.name, "comment on table vault.secrets is 'Secrets.'; comment on table pgmq.q_orders is null");
+    const [migration] = globSync(join(REPOSITORY, "db/platform/committed/*-tags-of-supabase-s-tables.sql"));
+    await rows(project.name, readFileSync(migration!, "utf8"));
+    const settings = { ROOT_DATABASE_URL: urlOf("postgres", "postgres"), BASE_SCHEMA: "platform" };
+    const created = await runCommand("branch", ["create", "safe", "--anonymize"], project, settings);
+    expect([created.stdout, created.stderr]).toEqual([expect.stringContaining("(read, anonymized)"), ""]);
+    expect(await ofProject(copy)).toEqual([]);
+    expect(await rows(copy, "select from vault.secrets")).toEqual([]);
+    expect(await rows(copy, "select queue_name from pgmq.meta")).toEqual([{ queue_name: "orders" }]);
+  } finally {
+    await rows("postgres", `drop database if exists ${copy} with (force)`);
+    await project.drop();
+  }
 });
