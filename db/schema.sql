@@ -9614,7 +9614,11 @@ CREATE OR REPLACE FUNCTION storage.move_object(bucket text, name text, to_bucket
  SET search_path TO ''
 AS $function$
   update storage.objects set
-    bucket_id = to_bucket, name = to_name, version = move_object.version, owner_id = coalesce(move_object.owner, objects.owner_id)
+    bucket_id = to_bucket, name = to_name, version = move_object.version, owner_id = coalesce(move_object.owner, objects.owner_id),
+    owner = case
+      when move_object.owner is null then objects.owner
+      when move_object.owner ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then cast(move_object.owner as uuid)
+    end
   where objects.bucket_id = bucket and objects.name = move_object.name
   returning objects.*;
 $function$;

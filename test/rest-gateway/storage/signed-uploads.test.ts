@@ -238,6 +238,18 @@ describe("the owner of an object", () => {
     expect([before, await usage()]).toEqual(Array(2).fill([{ owner_id: "16", bytes: 500 }]));
   });
 
+  test("is who moves it, in both columns that policies compare", async () => {
+    const [first, second] = [crypto.randomUUID(), crypto.randomUUID()];
+    const ownersOf = async (name: string) =>
+      (await owner.query("select owner, owner_id from storage.objects where name = $1", [name])).rows;
+    await clientOf(first).storage.from("free").upload("one", "x");
+    expect(await ownersOf("one")).toEqual([{ owner: first, owner_id: first }]);
+    expect((await clientOf(second).storage.from("free").move("one", "two")).error).toBeNull();
+    expect(await ownersOf("two")).toEqual([{ owner: second, owner_id: second }]);
+    expect((await clientOf("16").storage.from("free").move("two", "three")).error).toBeNull();
+    expect(await ownersOf("three")).toEqual([{ owner: null, owner_id: "16" }]);
+  });
+
   test("is who replaces it, or whom the service role names", async () => {
     await clientOf("16").storage.from("bounded").upload("taken", Buffer.alloc(500));
     const replaced = await clientOf("17").storage.from("bounded").upload("taken", Buffer.alloc(300), { upsert: true });

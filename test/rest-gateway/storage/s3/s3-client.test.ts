@@ -444,6 +444,16 @@ describe("uploads in parts", () => {
     expect(encoded).toMatchObject({ EncodingType: "url", NextKeyMarker: "1/a%20%C3%BC" });
   });
 
+  test("unfinished uploads of anonymous callers, who are many, are not listed", async () => {
+    await owner.query(`
+      insert into content_service.unfinished_uploads (id, caller, quota_key, bucket_id, name)
+      select gen_random_uuid(), role || ' ', '', 'notes', role from unnest('{anon,service_role}'::text[]) as role`);
+    const listed = async (client: s3.S3Client) =>
+      (await client.send(new s3.ListMultipartUploadsCommand({ Bucket }))).Uploads?.map(({ Key }) => Key);
+    expect(await listed(clientOf({ role: "anon" }))).toBeUndefined();
+    expect(await listed(server)).toEqual(["service_role"]);
+  });
+
   const sha256Of = (...content: Buffer[]) => createHash("sha256").update(Buffer.concat(content)).digest();
   const FIRST = Buffer.alloc(PART, "x");
   const END = Buffer.from("end");
