@@ -1,7 +1,7 @@
 import pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import type { SharedRateLimit } from "#postgres/rate-limits";
-import { ApiError } from "#runtime";
+import { ApiError, shortenText } from "#runtime";
 import type { CodeChallenge, FlowStates } from "./flow-states.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import type { SignInMethod } from "./login.ts";
@@ -366,7 +366,7 @@ export async function findRecipient(client: pg.ClientBase, email: string): Promi
 function signUpOf(email: string, { metadata }: NewUser): SignUp {
   const [localPart = email] = email.split("@");
   const name = typeof metadata.name === "string" && metadata.name.trim() !== "" ? metadata.name : localPart;
-  return { name: name.slice(0, 200), passwordHash: null, metadata };
+  return { name: shortenText(name, 200), passwordHash: null, metadata };
 }
 
 async function register(

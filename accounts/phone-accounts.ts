@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { shortenText } from "#runtime";
 import type { CountMessage, NewUser } from "./code-emails.ts";
 import type { ClientInfo } from "./identity/client-info.ts";
 import type { OpenSignIn } from "./login.ts";
@@ -58,7 +59,7 @@ const FIND_USERNAME = "select username from auth.users where phone = $1";
 const SET_PHONE = "select auth.set_phone($1, $2, $3)";
 
 function nameOf({ name }: NewUser["metadata"]): string {
-  return (typeof name === "string" && name.trim() !== "" ? name : "User").slice(0, MAX_NAME_LENGTH);
+  return shortenText(typeof name === "string" && name.trim() !== "" ? name : "User", MAX_NAME_LENGTH);
 }
 
 export function makePhoneAccounts(options: PhoneAccountsOptions): PhoneAccounts {

@@ -1,5 +1,6 @@
 import { type OutgoingHttpHeader, type ServerResponse, STATUS_CODES } from "node:http";
 import { TLSSocket } from "node:tls";
+import { shortenText } from "#runtime";
 
 /** A body in chunks, each requested when the previous one is sent. The consumer reads it to the end or calls `return`. */
 export type BodyStream = AsyncIterableIterator<BodyChunk>;
@@ -102,7 +103,7 @@ const LONGEST_REASON = 200;
 /** Returns one line of UTF-8 bytes, like PostgREST. Empty for unknown statuses. */
 function reasonPhrase(status: number, reason: string | undefined): string {
   if (reason === undefined) return STATUS_CODES[status] ?? "";
-  const line = reason.slice(0, LONGEST_REASON).replace(/\p{Cc}/gu, " ");
+  const line = shortenText(reason, LONGEST_REASON).replace(/\p{Cc}/gu, " ");
   return Buffer.from(line).toString("latin1");
 }
 

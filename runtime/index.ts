@@ -29,6 +29,7 @@ export {
   readSecrets,
   signWebhook,
 } from "./secrets.ts";
+export { shortenText } from "./shorten-text.ts";
 export {
   type Algorithm,
   algorithmsOf,

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
-import { ApiError } from "#runtime";
+import { ApiError, shortenText } from "#runtime";
 import type { FlowStates } from "../flow-states.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 import type { OpenSignIn, SignInProof } from "../login.ts";
@@ -237,7 +237,7 @@ function toMetadata({ subject, email, isEmailVerified, name, picture }: External
     sub: subject,
     provider_id: subject,
     ...(email !== null && { email, email_verified: isEmailVerified }),
-    ...(name !== null && { name: name.slice(0, MAX_NAME_LENGTH), full_name: name.slice(0, MAX_NAME_LENGTH) }),
+    ...(name !== null && { name: shortenText(name, MAX_NAME_LENGTH), full_name: shortenText(name, MAX_NAME_LENGTH) }),
     ...(picture && { picture, avatar_url: picture }),
   };
 }

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
-import { ApiError, CREDENTIALS_REQUIRED } from "#runtime";
+import { ApiError, CREDENTIALS_REQUIRED, shortenText } from "#runtime";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "../identity/client-info.ts";
 
 const MAX_CAUSE_LENGTH = 300;
@@ -108,7 +108,7 @@ export async function auditFailures<T>(
     return await work();
   } catch (error) {
     const { code: reason, cause } = describeFailure(error);
-    const because = cause instanceof Error ? cause.message.slice(0, MAX_CAUSE_LENGTH) : undefined;
+    const because = cause instanceof Error ? shortenText(cause.message, MAX_CAUSE_LENGTH) : undefined;
     const details = JSON.stringify({ provider, reason, because });
     await inOwnerTransaction(asOwner, (client) =>
       client.query(LOG_FAILURE, [clientInfoParameter(clientInfo), details]),

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import { queryApiSchema } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
+import { shortenText } from "#runtime";
 import type { Webhook } from "./delivery.ts";
 
 /** A webhook whose deliveries this process sends. */
@@ -300,7 +301,7 @@ export class WebhookStore {
       failed.map(({ id }) => id),
       failed.map(({ attempts }) => attempts),
       failed.map(({ delayMs }) => delayMs),
-      failed.map(({ reason }) => reason.slice(0, MAX_REASON_LENGTH)),
+      failed.map(({ reason }) => shortenText(reason, MAX_REASON_LENGTH)),
       hasDelivered,
     ]);
     return rowCount === 1;
@@ -308,7 +309,7 @@ export class WebhookStore {
 
   /** Stops sending; with `ends`, stops recording too. */
   async disable(webhookId: string, reason: string, { ends }: { readonly ends: boolean }): Promise<void> {
-    await this.#query(DISABLE, [webhookId, this.#holder, reason.slice(0, MAX_REASON_LENGTH), ends]);
+    await this.#query(DISABLE, [webhookId, this.#holder, shortenText(reason, MAX_REASON_LENGTH), ends]);
   }
 
   #query<Row extends object = object>(text: string, values: unknown[]) {

@@ -1,3 +1,4 @@
+import { shortenText } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { StatementContext } from "./statement.ts";
 
@@ -130,7 +131,7 @@ export function logSlowStatements({ log, milliseconds: least, kept }: SlowStatem
       if (took < least) return;
       const settingOf = (name: string) => settings.findLast(([each]) => each === name)?.[1];
       const code = (error as { readonly code?: unknown } | null)?.code;
-      const statement = joinStatementTexts(texts).slice(0, MAX_STATEMENT_CHARACTERS);
+      const statement = shortenText(joinStatementTexts(texts), MAX_STATEMENT_CHARACTERS);
       kept?.add(statement, roundToTenth(took), { role, interface: settingOf("request.interface") ?? null });
       log.warn(
         {

@@ -5,6 +5,7 @@ import { Worker } from "node:worker_threads";
 import type { Config } from "#config";
 import type { GatewayResponse, ResponseBody } from "#http";
 import type { FunctionLine } from "#http/observability";
+import { shortenText } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { FunctionRequest } from "./function-call.ts";
 import { FunctionSockets, type FunctionSocketsOptions } from "./function-sockets.ts";
@@ -21,7 +22,7 @@ class FunctionLog {
   readonly #lines: FunctionLine[] = [];
 
   add(line: Omit<FunctionLine, "at">): void {
-    this.#lines.push({ at: new Date().toISOString(), ...line, text: line.text.slice(0, MAX_TEXT) });
+    this.#lines.push({ at: new Date().toISOString(), ...line, text: shortenText(line.text, MAX_TEXT) });
     if (this.#lines.length > MAX_LINES) this.#lines.shift();
   }
 

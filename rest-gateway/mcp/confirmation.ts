@@ -1,3 +1,4 @@
+import { shortenText } from "#runtime";
 import { isJsonObject, type JsonObject } from "#runtime/json";
 import { callGeneric } from "./catalogue-tools.ts";
 import type { McpSurface, ToolOperation } from "./surface.ts";
@@ -52,5 +53,5 @@ function setText(set: unknown): string {
 function valueText(value: unknown): string {
   const text = JSON.stringify(value) ?? "";
   if (text.length <= MAX_VALUE_LENGTH) return text;
-  return `${text.slice(0, MAX_VALUE_LENGTH)}… (${text.length} characters)`;
+  return `${shortenText(text, MAX_VALUE_LENGTH)}… (${text.length} characters)`;
 }

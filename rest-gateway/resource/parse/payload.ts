@@ -1,6 +1,7 @@
 import { concatenate, HttpError } from "#http";
 import type { RowPayload } from "#planner/intent";
 import type { FieldError } from "#runtime";
+import { shortenText } from "#runtime";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import { type JsonRecord, readJsonRecords } from "#runtime/json";
 import type { Collection } from "../collections/collections.ts";
@@ -152,7 +153,7 @@ class PayloadFaults {
       (faults: FieldError[]): ReportFault =>
       (name, message) => {
         if (this.areMany) return;
-        const field = name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name;
+        const field = name.length > LONGEST_NAME ? `${shortenText(name, LONGEST_NAME)}…` : name;
         faults.push({ field: prefix + field, message: message() });
       };
     return { wrong: reportTo(this.#wrong), missing: reportTo(this.#missing) };

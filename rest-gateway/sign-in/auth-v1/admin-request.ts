@@ -7,6 +7,7 @@ import {
   type NewUserAccount,
   type UserPageRequest,
 } from "#accounts";
+import { shortenText } from "#runtime";
 import type { JsonObject } from "#runtime/json";
 import { type AuthRequest, readObject, readText } from "./auth-v1-request.ts";
 import { readEmail, readPhone } from "./code-request.ts";
@@ -82,7 +83,8 @@ const LINK_TYPES: ReadonlySet<string> = new Set<AccountLinkType>([
 
 export function readLinkRequest(body: JsonObject): Omit<AccountLinkRequest, "redirectTo"> {
   const type = readText(body, "type");
-  if (!LINK_TYPES.has(type)) throw validationFailed(`Invalid email action link type requested: ${type.slice(0, 40)}`);
+  if (!LINK_TYPES.has(type))
+    throw validationFailed(`Invalid email action link type requested: ${shortenText(type, 40)}`);
   const newEmail = type.startsWith("email_change") ? readRequiredEmail(body, "new_email") : "";
   const password = type === "signup" ? readPassword(body) : null;
   const invitation = readInvitation(body);
@@ -105,7 +107,7 @@ function readRequiredEmail(body: JsonObject, field: string): string {
 function nameOf(metadata: object, address: string): string {
   const { name, full_name: fullName } = metadata as JsonObject;
   const given = [name, fullName].find((value) => typeof value === "string" && value.trim() !== "");
-  return (typeof given === "string" ? given : address.split("@", 1)[0]!).slice(0, MAX_NAME_LENGTH);
+  return shortenText(typeof given === "string" ? given : address.split("@", 1)[0]!, MAX_NAME_LENGTH);
 }
 
 const SECONDS_PER_UNIT: Readonly<Record<string, number>> = {
@@ -127,5 +129,5 @@ function parseBanDuration(text: string): number {
     seconds += Number(amount) * SECONDS_PER_UNIT[unit!]!;
   }
   if (parts !== "" && seconds < MAX_DURATION) return sign === "-" ? 0 : seconds;
-  throw validationFailed(`invalid format for ban duration: time: invalid duration "${text.slice(0, 40)}"`);
+  throw validationFailed(`invalid format for ban duration: time: invalid duration "${shortenText(text, 40)}"`);
 }

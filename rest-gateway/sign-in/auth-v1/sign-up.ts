@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type CodeRequest, type NewAccount, type Registration, readUserJson } from "#accounts";
 import { clientInfoOf, type GatewayResponse, jsonResponse } from "#http";
+import { shortenText } from "#runtime";
 import type { JsonObject } from "#runtime/json";
 import {
   type AuthRequest,
@@ -124,7 +125,7 @@ async function chooseName(
 ): Promise<NewAccount> {
   const [localPart = email] = email.split("@");
   const chosen = [data.name, data.full_name].find((name) => typeof name === "string" && name.trim() !== "");
-  const account = { name: String(chosen ?? localPart).slice(0, MAX_NAME_LENGTH), email, password, metadata: data };
+  const account = { name: shortenText(String(chosen ?? localPart), MAX_NAME_LENGTH), email, password, metadata: data };
   const faults = await findFaults({ name: account.name, email });
   if (faults.some(({ field }) => field === "email")) {
     throw validationFailed("Unable to validate email address: invalid format");

@@ -1,4 +1,4 @@
-import { hasHiddenCharacters } from "#runtime";
+import { hasHiddenCharacters, shortenText } from "#runtime";
 import { findUnstorable } from "#runtime/json";
 import {
   AUTH_METHODS,
@@ -32,7 +32,7 @@ export function readClientMetadata(document: MetadataDocument, defaultMethod: Cl
   const grantTypes = readList(document, "grant_types", GRANT_TYPES);
   if (!grantTypes.includes("authorization_code")) throw invalidMetadata("grant_types", GRANT_TYPES);
   return {
-    name: readName(document)?.trim().slice(0, MAX_NAME_LENGTH) || new URL(uris[0]!).host || uris[0]!,
+    name: shortenText(readName(document)?.trim() ?? "", MAX_NAME_LENGTH) || new URL(uris[0]!).host || uris[0]!,
     uri: readWebAddress(document, "client_uri"),
     logo_uri: readWebAddress(document, "logo_uri"),
     redirect_uris: [...new Set(uris)],
