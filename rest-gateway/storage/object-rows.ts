@@ -153,7 +153,8 @@ export class StorageRows {
   async termsOf(bucket: string): Promise<BucketTerms> {
     const [terms] = await this.readAsService<BucketTerms>(BUCKET_TERMS, [bucket]);
     if (!terms) throw storageError("NoSuchBucket");
-    return terms;
+    // An empty list is no restriction, as in Supabase's service.
+    return terms.types?.length === 0 ? { ...terms, types: null } : terms;
   }
 
   /** Calls a function that only the service calls. */

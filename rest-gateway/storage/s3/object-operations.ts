@@ -157,7 +157,11 @@ export const deleteObjects: S3Handler = async (request) => {
   const bucket = bucketOf(request);
   await request.rows.termsOf(bucket);
   const body = await readXml(request, "Delete");
-  const names = elementsOf(body, "Object").map((each) => textOf(each, "Key"));
+  const objects = elementsOf(body, "Object");
+  // "null" is the version of an object in a bucket without versions.
+  if (objects.some(({ VersionId = "" }) => VersionId !== "" && VersionId !== "null"))
+    throw s3Error("NotImplemented", "Objects have no versions here.");
+  const names = objects.map((each) => textOf(each, "Key"));
   if (names.length === 0 || names.length > MOST_NAMES) throw s3Error("MalformedXML");
   const left = new Set(await removeNames(request, names));
   return xmlResponse("DeleteResult", {

@@ -156,6 +156,27 @@ describe("the types and sizes of a bucket", () => {
     expect([response.status, await statusIn(response)]).toEqual([400, "415"]);
   });
 
+  test("are all types where the list is empty, as in Supabase's service", async () => {
+    await asOwner("update storage.buckets set allowed_mime_types = '{}' where id = 'pictures'");
+    try {
+      expect((await upload("pictures/1/any", "text/plain")).status).toBe(200);
+      await upload("notes/1/any", "text/plain");
+      const copied = {
+        bucketId: "notes",
+        sourceKey: "1/any",
+        destinationBucket: "pictures",
+        destinationKey: "1/copied",
+      };
+      expect((await send("/object/copy", { body: copied })).status).toBe(200);
+      const metadata = `bucketName ${btoa("pictures")},objectName ${btoa("1/tus")},contentType ${btoa("text/plain")}`;
+      const headers = { "tus-resumable": "1.0.0", "upload-length": "1", "upload-metadata": metadata };
+      expect((await send("/upload/resumable", { headers })).status).toBe(201);
+    } finally {
+      await asOwner("update storage.buckets set allowed_mime_types = '{image/*}' where id = 'pictures'");
+      await asOwner("delete from storage.objects where name in ('1/any', '1/copied')");
+    }
+  });
+
   test("hold for copies and moves", async () => {
     await upload("notes/1/source", "text/html");
     await upload("notes/1/large", "image/png", Buffer.alloc(2000));

@@ -227,6 +227,15 @@ describe("objects", () => {
     expect((await owner.query("select from storage.objects")).rowCount).toBe(0);
   });
 
+  test("a version is not deleted in place of the object", async () => {
+    await put(ada, "1/a", "x");
+    const remove = (VersionId: string) =>
+      ada.send(new s3.DeleteObjectsCommand({ Bucket, Delete: { Objects: [{ Key: "1/a", VersionId }] } }));
+    expect(await refusal(remove("3HL4kqtJvjVBH40Nrjfkd"))).toEqual(["NotImplemented", 501]);
+    expect((await head(ada, "1/a")).ContentLength).toBe(1);
+    expect((await remove("null")).Deleted).toEqual([{ Key: "1/a" }]);
+  });
+
   test("names that are refused elsewhere are refused here", async () => {
     for (const key of ["1/../x", `1/${"x".repeat(1023)}`, "1/a\tb"])
       expect(await refusal(put(ada, key, "x"))).toEqual(["KeyTooLongError", 400]);
