@@ -46,6 +46,16 @@ export type PendingCall = {
   fail(error: Error): void;
 };
 
+/** The thread ended before it called the handler for a request, which another thread can serve. */
+export class CallNotBegun extends Error {
+  readonly reason: HttpError;
+
+  constructor(reason: HttpError) {
+    super(reason.message);
+    this.reason = reason;
+  }
+}
+
 export function functionCall(request: FunctionRequest, options: CallOptions): PendingCall {
   return new Call(request, options);
 }
@@ -119,7 +129,7 @@ class Call implements PendingCall {
     this.#response.reject(error);
     if (this.#piece) this.#piece.reject(error);
     else this.#early = { error };
-    this.#finish();
+    this.#finish(error);
   }
 
   async #sendPiece(): Promise<void> {
@@ -226,15 +236,21 @@ class Call implements PendingCall {
     else if (this.#isLeaving) this.#socket.leave();
   }
 
-  #finish(): void {
+  #finish(error?: Error): void {
     if (this.#isDone) return;
     this.#isDone = true;
     clearTimeout(this.#timer ?? undefined);
     this.#response.promise.catch(() => {});
-    // A piece that is awaited comes first, and may never come.
-    void Promise.race([this.#request.body?.return?.(), sleep(0)]).catch(() => {});
+    // The next thread gets the body of a request that was not begun.
+    if (!(error instanceof CallNotBegun)) endBody(this.#request);
     this.#options.onDone();
   }
+}
+
+/** Lets the client send no more of the body. */
+export function endBody({ body }: FunctionRequest): void {
+  // A piece that is awaited comes first, and may never come.
+  void Promise.race([body?.return?.(), sleep(0)]).catch(() => {});
 }
 
 /** Headers of the connection, which are not passed between client and function. */

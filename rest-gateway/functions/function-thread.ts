@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import { type HeapInfo, setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 import type { GatewayResponse, HttpError, ResponseBody } from "#http";
-import { type FunctionRequest, functionCall, type PendingCall } from "./function-call.ts";
+import { CallNotBegun, type FunctionRequest, functionCall, type PendingCall } from "./function-call.ts";
 import { bootFailed, idleTimeout, threadEnded, workerFailed, workerLimit } from "./functions-error.ts";
 import type { FunctionSource } from "./functions-folder.ts";
 import type { LogLevel, ThreadData, ThreadOrder, ThreadReport } from "./thread/messages.ts";
@@ -33,16 +33,6 @@ type ThreadOptions = ThreadEvents & {
   readonly limits: ThreadLimits;
   readonly writeLog: (level: LogLevel, text: string, requestId: string | null) => void;
 };
-
-/** The thread ended before it called the handler for a request, which another thread can serve. */
-export class CallNotBegun extends Error {
-  readonly reason: HttpError;
-
-  constructor(reason: HttpError) {
-    super(reason.message);
-    this.reason = reason;
-  }
-}
 
 const PROGRAM = join(import.meta.dirname, `thread/thread${extname(import.meta.filename)}`);
 const CHECK_MS = 50;

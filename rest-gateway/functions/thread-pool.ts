@@ -1,6 +1,6 @@
 import type { GatewayResponse, HttpError, ResponseBody } from "#http";
-import type { FunctionRequest } from "./function-call.ts";
-import { CallNotBegun, type FunctionThread, NEW_THREAD_BYTES, type ThreadEvents } from "./function-thread.ts";
+import { CallNotBegun, endBody, type FunctionRequest } from "./function-call.ts";
+import { type FunctionThread, NEW_THREAD_BYTES, type ThreadEvents } from "./function-thread.ts";
 import { bootFailed, tooManyFunctions } from "./functions-error.ts";
 import type { FunctionSource } from "./functions-folder.ts";
 
@@ -64,9 +64,10 @@ export class ThreadPool {
       try {
         return await (this.#tryToBegin(source, request) ?? this.#wait(source, request));
       } catch (error) {
-        if (!(error instanceof CallNotBegun)) throw error;
-        const isFinal = error.reason.code === bootFailed().code || attempt === MAX_ATTEMPTS || this.#isClosed;
-        if (isFinal) throw error.reason;
+        const reason = error instanceof CallNotBegun ? error.reason : null;
+        if (reason && reason.code !== bootFailed().code && attempt < MAX_ATTEMPTS && !this.#isClosed) continue;
+        endBody(request);
+        throw reason ?? error;
       }
     }
   }

@@ -10,7 +10,10 @@ import { makeFunctionsProject } from "./project.ts";
 const MANY = Array.from({ length: 25 }, (_, index) => `many${index}`);
 const LARGE = ["large0", "large1", "large2"];
 
-/** Waits until the client leaves, matches a pattern without an end, or keeps megabytes, at once or after its response, as the query says. */
+/**
+ * Waits until the client leaves, matches a pattern without an end, or keeps megabytes, at once or after its response, as the query says.
+ * The response has the length of the body.
+ */
 const CODE = `
   let count = 0;
   const kept = [];
@@ -23,7 +26,8 @@ const CODE = `
     if (query.has("pattern")) /^(a+)+$/.test("a".repeat(40) + "b");
     if (query.has("throw")) setTimeout(() => { throw new Error("nobody catches this"); });
     if (query.has("wait")) await new Promise(() => {});
-    return Response.json({ count: ++count });
+    const length = req.body ? (await req.arrayBuffer()).byteLength : undefined;
+    return Response.json({ count: ++count, length });
   });`;
 
 const NAMES = [...MANY, ...LARGE, "pattern", "shared", "failing"];
@@ -50,17 +54,18 @@ afterEach(() => {
   leaving = new AbortController();
 });
 
-type Sender = { readonly sub?: string; readonly address?: string };
+type Sender = { readonly sub?: string; readonly address?: string; readonly body?: Buffer };
 
-async function call(path: string, { sub, address = "203.0.113.1" }: Sender = {}, { url } = service) {
+async function call(path: string, { sub, address = "203.0.113.1", body }: Sender = {}, { url } = service) {
   const token = jwt.sign(sub ? { role: "authenticated", sub } : { role: "anon" }, SECRET);
   const response = await fetch(`${url}/functions/v1/${path}`, {
+    ...(body && { method: "POST", body }),
     headers: { Authorization: `Bearer ${token}`, "X-Forwarded-For": address },
     signal: leaving.signal,
   });
   return {
     status: response.status,
-    body: (await response.json()) as { readonly code?: string; readonly count?: number },
+    body: (await response.json()) as { readonly code?: string; readonly count?: number; readonly length?: number },
   };
 }
 
@@ -126,6 +131,15 @@ describe("a request that ends its thread", () => {
     expect(others.map(({ status }) => status)).toEqual(others.map(() => 200));
     expect(others.map(({ body }) => body.count).sort()).toEqual([1, 10, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(await attacked).toEqual({ status: 546, body: expect.objectContaining({ code: "WORKER_LIMIT" }) });
+  });
+
+  test.each([5, 3_000_000])("leaves a body of %i bytes to the next thread", async (bytes) => {
+    const note = `matching-${bytes}`;
+    const attacked = call(`pattern?pattern&note=${note}`);
+    await until(async () => (await notes(note)).length === 1);
+    const other = await call("pattern", { sub: "7", body: Buffer.alloc(bytes, "x") });
+    expect(other).toEqual({ status: 200, body: { count: 1, length: bytes } });
+    expect((await attacked).status).toBe(546);
   });
 
   test.each([
