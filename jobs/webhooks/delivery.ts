@@ -23,8 +23,10 @@ export type SendOutcome =
   | { readonly kind: "retry"; readonly afterMs: number | null; readonly reason: string }
   /** The delivery was not sent, for example because of an open circuit breaker. It does not count as an attempt. */
   | { readonly kind: "postponed"; readonly afterMs: number; readonly reason: string }
-  /** The receiver refuses further deliveries (410), or its URL is not allowed. Disables the webhook; the delivery is kept. */
-  | { readonly kind: "refused"; readonly reason: string };
+  /** This process may not send to the URL. Stops the webhook, whose changes are recorded further. */
+  | { readonly kind: "refused"; readonly reason: string }
+  /** The receiver wants no further deliveries (410). Disables the webhook; the delivery is kept. */
+  | { readonly kind: "gone"; readonly reason: string };
 
 /** Makes one attempt. Rejects only when the signal is aborted: the outcome is then unknown, and the delivery is sent again later. */
 export type SendDelivery = (delivery: Delivery, webhook: Webhook, signal: AbortSignal) => Promise<SendOutcome>;

@@ -109,7 +109,7 @@ async function post(
 function toOutcome(status: number, retryAfterMs: number | null): SendOutcome {
   if (status >= 200 && status < 300) return { kind: "delivered" };
   const reason = `The response has the status ${status}`;
-  if (status === GONE) return { kind: "refused", reason };
+  if (status === GONE) return { kind: "gone", reason };
   const hint = status >= 300 && status < 400 ? "; redirects are not followed" : "";
   return { kind: "retry", afterMs: retryAfterMs, reason: reason + hint };
 }

@@ -310,8 +310,9 @@ export class WebhookWorker {
         this.#unload(item);
         break;
       case "refused":
+      case "gone":
         this.#unload(item);
-        this.#disable(outcome.reason, { ends: true });
+        this.#disable(outcome.reason, { ends: outcome.kind === "gone" });
     }
   }
 

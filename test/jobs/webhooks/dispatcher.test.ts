@@ -201,6 +201,21 @@ describe("webhooks", () => {
     expect(receiver.requests[2]!.id).toBe(receiver.requests[0]!.id);
   });
 
+  test("whose URL this process may not call are stopped, and lose nothing", async () => {
+    await start();
+    await addWebhook({ url: "http://10.0.0.5/hook" });
+    await owner.query("insert into orders (id) values (1)");
+    await until(async () => (await webhook()).disabled_because !== null);
+    expect(await webhook()).toMatchObject({
+      is_enabled: true,
+      disabled_because: expect.stringContaining("WEBHOOK_NETWORK"),
+    });
+    await owner.query("insert into orders (id) values (2)");
+    await owner.query("update api.webhooks set url = $1", [receiver.url]);
+    await until(() => receiver.requests.length === 2);
+    expect(payloads().map(({ record }) => record!.id)).toEqual([1, 2]);
+  });
+
   test("whose receiver is gone are disabled, and record no more", async () => {
     await start();
     await addWebhook();

@@ -82,7 +82,7 @@ describe("a sender of webhooks", () => {
     [429, "retry"],
     [500, "retry"],
     [503, "retry"],
-    [410, "refused"],
+    [410, "gone"],
   ])("a response with %i means: %s", async (status, kind) => {
     receiver.respond = (response) => void response.writeHead(status, { Location: receiver.url }).end();
     const outcome = await send();
