@@ -1,4 +1,4 @@
-import type pg from "pg";
+import pg from "pg";
 import { quotedName, withClient } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
@@ -173,9 +173,7 @@ function pidOf(client: pg.Client): number {
 
 async function runCommand(client: pg.Client, command: string): Promise<CronOutcome> {
   try {
-    const results = (await client.query(command)) as pg.QueryResult | pg.QueryResult[];
-    const last = Array.isArray(results) ? results.at(-1) : results;
-    return { status: "succeeded", message: describeResult(last) };
+    return { status: "succeeded", message: describeResult(await runDiscardingRows(client, command)) };
   } catch (error) {
     return failureOf(error);
   }
@@ -185,10 +183,28 @@ function failureOf(error: unknown): CronOutcome {
   return { status: "failed", message: `ERROR:  ${(error as Error).message}` };
 }
 
+type CommandResult = pg.QueryResult & { readonly returned: number };
+
+/** Resolves with the result of the last statement and the number of its rows, which are discarded as they come. */
+function runDiscardingRows(client: pg.Client, command: string): Promise<CommandResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
+  const rowCounts = new Map<unknown, number>();
+  // With a listener, and without a callback, rows are not collected.
+  const query = new pg.Query(command)
+    .on("row", (_row, result) => void rowCounts.set(result, (rowCounts.get(result) ?? 0) + 1))
+    .on("error", reject)
+    .on("end", (results: pg.QueryResult | pg.QueryResult[]) => {
+      const last = [results].flat().at(-1)!;
+      resolve(Object.assign(last, { returned: rowCounts.get(last) ?? 0 }));
+    });
+  client.query(query);
+  return promise;
+}
+
 /** Returns the result in pg_cron's format: the number of returned rows, or the tag of the command. */
-function describeResult(result: pg.QueryResult | undefined): string {
-  if (!result?.command) return "";
-  if (result.fields.length > 0) return `${result.rows.length} row${result.rows.length === 1 ? "" : "s"}`;
+function describeResult(result: CommandResult): string {
+  if (!result.command) return "";
+  if (result.fields.length > 0) return `${result.returned} row${result.returned === 1 ? "" : "s"}`;
   const count = result.rowCount === null ? "" : ` ${result.rowCount}`;
   return `${result.command}${result.command === "INSERT" ? " 0" : ""}${count}`;
 }

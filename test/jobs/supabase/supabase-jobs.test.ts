@@ -150,6 +150,45 @@ describe("the command of another role", () => {
   });
 });
 
+describe("the rows of a command", () => {
+  test("are counted, and not kept in memory", async () => {
+    const before = process.memoryUsage().heapUsed;
+    let most = before;
+    const watch = setInterval(() => {
+      most = Math.max(most, process.memoryUsage().heapUsed);
+    }, 5);
+    try {
+      await owner.query(
+        "select cron.schedule('large', '1 second', $$select repeat('x', 100000) from generate_series(1, 3000)$$)",
+      );
+      await until(async () => (await lastRun("large")) !== undefined);
+      await owner.query("select cron.unschedule('large')");
+      const running = "select from cron.job_run_details where command like '%3000%' and status = 'running'";
+      await until(async () => (await owner.query(running)).rowCount === 0);
+    } finally {
+      clearInterval(watch);
+    }
+    const { rows } = await owner.query(
+      "select status, return_message from cron.job_run_details where command like '%3000%' order by runid limit 1",
+    );
+    expect(rows).toEqual([{ status: "succeeded", return_message: "3000 rows" }]);
+    expect(most - before).toBeLessThan(150_000_000);
+  });
+
+  test.each([
+    ["show server_encoding", "1 row"],
+    ["insert into public.log default values returning id", "1 row"],
+    ["select 1; select n from generate_series(1, 3) as n", "3 rows"],
+    ["select 1; set work_mem = '4MB'", "SET"],
+    ["-- nothing", ""],
+  ])("%s: are counted for the last statement", async (command, message) => {
+    await owner.query("select cron.schedule('counted', '1 second', $1)", [command]);
+    await until(async () => (await lastRun("counted")) !== undefined);
+    expect(await lastRun("counted")).toMatchObject({ status: "succeeded", return_message: message });
+    await owner.query("select cron.unschedule('counted')");
+  });
+});
+
 describe("net", () => {
   const responseTo = async (request: string) => {
     const find = () => owner.query("select * from net._http_response where id = $1", [request]);
