@@ -22,6 +22,9 @@ type QueuedRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, unknown>> | null;
   readonly body: Buffer | null;
+  /** The bytes that the body takes; 0 if it is too large, and was not read. */
+  readonly bytes: number;
+  readonly isTooLarge: boolean;
   readonly timeoutMs: number;
 };
 
@@ -36,6 +39,8 @@ type RecordedResponse = {
 
 const CHANNEL = "net_requests";
 const MAX_RUNNING = 100;
+/** The size of the bodies in memory at once, and of a single one. */
+const MAX_BODY_BYTES = 32 * 1_048_576;
 /** The interval of polling, which finds requests whose notification was lost. */
 const IDLE_MS = 30_000;
 const MAX_RESPONSE_BYTES = 1_048_576;
@@ -44,9 +49,18 @@ const FAILED = { status: null, type: null, headers: null, content: null } as con
 
 /** Requests are sent once: those that a killed process has taken and not completed are lost, as with pg_net. */
 const TAKE_REQUESTS = `
-  delete from net.http_request_queue where id in (
-    select id from net.http_request_queue order by id limit $1 for update skip locked
-  ) returning id, method, url, headers, body, timeout_milliseconds as "timeoutMs"`;
+  with locked as materialized (
+    select id, coalesce(pg_catalog.octet_length(body), 0) as size from net.http_request_queue order by id limit $1 for update skip locked
+  ), sized as (
+    select id, size > $3 as "isTooLarge", case when size > $3 then 0 else size end as bytes from locked
+  ), summed as (
+    select *, pg_catalog.sum(bytes) over (order by id) as total from sized
+  )
+  delete from net.http_request_queue as queued using summed
+  where queued.id = summed.id and summed.total <= $2
+  returning queued.id, method, url, headers, case when not "isTooLarge" then body end as body, bytes, "isTooLarge",
+    timeout_milliseconds as "timeoutMs"`;
+const IS_WAITING = 'select exists (select from net.http_request_queue) as "isWaiting"';
 const RECORD_RESPONSE = `
   insert into net._http_response (id, status_code, content_type, headers, content, timed_out, error_msg)
   values ($1, $2, $3, $4, $5, $6, $7)`;
@@ -64,6 +78,9 @@ export class HttpRequests {
   readonly #agents = new Map<AllowedNetwork, Promise<Agent>>();
   #removeListeners: readonly (() => void)[] = [];
   #isClosed = false;
+  #runningBytes = 0;
+  /** True if requests wait until others have ended. */
+  #isWaiting = false;
 
   constructor(options: HttpRequestOptions) {
     const { supervisor, listener, log } = options;
@@ -94,10 +111,18 @@ export class HttpRequests {
   }
 
   async #process(): Promise<number> {
+    // Requests may end while others are taken.
+    this.#isWaiting = true;
     const free = MAX_RUNNING - this.#running.size;
     if (free === 0) return IDLE_MS;
-    const { rows } = await this.#options.asOwner((client) => client.query<QueuedRequest>(TAKE_REQUESTS, [free]));
-    for (const request of rows) this.#begin(request);
+    const limits = [free, MAX_BODY_BYTES - this.#runningBytes, MAX_BODY_BYTES];
+    const { requests, isWaiting } = await this.#options.asOwner(async (client) => {
+      const taken = await client.query<QueuedRequest>(TAKE_REQUESTS, limits);
+      const rest = await client.query<{ isWaiting: boolean }>(IS_WAITING);
+      return { requests: taken.rows, isWaiting: rest.rows[0]!.isWaiting };
+    });
+    this.#isWaiting = isWaiting;
+    for (const request of requests) this.#begin(request);
     return IDLE_MS;
   }
 
@@ -106,14 +131,15 @@ export class HttpRequests {
   }
 
   #begin(request: QueuedRequest): void {
-    const isFull = this.#running.size + 1 === MAX_RUNNING;
+    this.#runningBytes += request.bytes;
     const sending = this.#send(request).catch((err: unknown) => {
       this.#options.log.warn({ err, request: request.id }, "the response to a request of SQL could not be recorded");
     });
     this.#running.add(sending);
     void sending.finally(() => {
       this.#running.delete(sending);
-      if (isFull && !this.#isClosed) this.#work.soon();
+      this.#runningBytes -= request.bytes;
+      if (this.#isWaiting && !this.#isClosed) this.#work.soon();
     });
   }
 
@@ -123,7 +149,9 @@ export class HttpRequests {
     await this.#options.asOwner((client) => client.query(RECORD_RESPONSE, values));
   }
 
-  async #respond({ method, url: address, headers, body, timeoutMs }: QueuedRequest): Promise<RecordedResponse> {
+  async #respond(request: QueuedRequest): Promise<RecordedResponse> {
+    const { method, url: address, headers, body, isTooLarge, timeoutMs } = request;
+    if (isTooLarge) return { ...FAILED, isTimedOut: false, error: `The body has more than ${MAX_BODY_BYTES} bytes` };
     const url = URL.parse(address);
     const network = url && this.#isOwnFunction(url) ? "private" : this.#options.network;
     const problem = url ? findUrlProblem(url, network) : new Error("URL is malformed");

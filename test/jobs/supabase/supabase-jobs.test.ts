@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service/wiring/service.ts";
 import { connect } from "../../db/callers.ts";
@@ -222,6 +223,58 @@ describe("net", () => {
     });
     expect(await responseTo(await send("http://127.0.0.1:1/"))).toMatchObject({ status_code: null, timed_out: false });
     expect(await responseTo(await send("no address"))).toMatchObject({ error_msg: "URL is malformed" });
+  });
+
+  test("requests after the hundredth do not wait for it", async () => {
+    const [before, respond] = [receiver.requests.length, receiver.respond];
+    const held: ServerResponse[] = [];
+    receiver.respond = (response, { path }) => void (path.includes("held") ? held.push(response) : response.end());
+    const { rows } = await owner.query<{ id: string }>(
+      `select net.http_get($1 || case n when 100 then '?held' else '' end, timeout_milliseconds => case n when 100 then 25000 else 60000 end) as id
+       from generate_series(1, 150) as n`,
+      [receiver.url],
+    );
+    const ids = rows.map(({ id }) => id);
+    const responses = async () => {
+      const found = await owner.query<{ id: string; timed_out: boolean }>(
+        "select id, timed_out from net._http_response where id = any ($1) order by created",
+        [ids],
+      );
+      return found.rows;
+    };
+    await until(async () => (await responses()).length >= 149);
+    for (const response of held) response.end();
+    await until(async () => (await responses()).length === 150);
+    expect((await responses()).at(-1)).toEqual({ id: ids[99], timed_out: false });
+    expect(receiver.requests.length - before).toBe(150);
+    receiver.respond = respond;
+  });
+
+  test("bodies are sent a few at once, and one that is too large is recorded as an error", async () => {
+    const respond = receiver.respond;
+    const held: ServerResponse[] = [];
+    receiver.requests.length = 0;
+    receiver.respond = (response) => void held.push(response);
+    const sendMegabytes = (megabytes: number) =>
+      owner.query<{ id: string }>(
+        `select net.queue_request('POST', $1, null, null, convert_to(repeat('x', $2 * 1048576), 'UTF8'), 60000) as id`,
+        [receiver.url, megabytes],
+      );
+    const first = (await sendMegabytes(40)).rows[0]!.id;
+    expect(await responseTo(first)).toMatchObject({ error_msg: "The body has more than 33554432 bytes" });
+    const ids: string[] = [];
+    await owner.query("begin");
+    for (let n = 0; n < 5; n++) ids.push((await sendMegabytes(12)).rows[0]!.id);
+    await owner.query("commit");
+    await until(() => held.length === 2);
+    expect((await owner.query("select id from net.http_request_queue order by id")).rows).toEqual(
+      ids.slice(2).map((id) => ({ id })),
+    );
+    receiver.respond = respond;
+    for (const response of held) response.end();
+    for (const id of ids) expect(await responseTo(id)).toMatchObject({ status_code: 200, error_msg: null });
+    expect(receiver.requests.map(({ body }) => body.length)).toEqual(ids.map(() => 12 * 1048576));
+    receiver.requests.length = 0;
   });
 
   test("with SUPABASE_APIS=vault nothing is sent and no job runs", async () => {
