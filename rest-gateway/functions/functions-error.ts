@@ -8,6 +8,10 @@ export function functionNotFound(): HttpError {
   return new HttpError(404, "NOT_FOUND", "Requested function was not found");
 }
 
+export function tokenRequired(): HttpError {
+  return new HttpError(401, "AUTH_REQUIRED", "Missing authorization header");
+}
+
 /** The function could not be loaded. */
 export function bootFailed(): HttpError {
   return new HttpError(503, "BOOT_ERROR", "Function failed to start (please check logs)");

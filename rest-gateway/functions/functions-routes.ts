@@ -10,7 +10,7 @@ import {
 } from "#http";
 import { type FunctionRequest, type ThreadShare, toCallHeaders } from "./function-call.ts";
 import type { Functions } from "./functions.ts";
-import { FUNCTIONS_PREFIX, functionNotFound } from "./functions-error.ts";
+import { FUNCTIONS_PREFIX, functionNotFound, tokenRequired } from "./functions-error.ts";
 import type { FunctionSource } from "./functions-folder.ts";
 
 type FunctionsServices = {
@@ -57,7 +57,7 @@ async function authorize(
   request.stages.enter("authenticate");
   if (!source.verifiesToken || (request.method === "OPTIONS" && !hasBody(request))) return null;
   const { authorization = "" } = request.headers;
-  if (!/^bearer\s/i.test(authorization)) throw new HttpError(401, "AUTH_REQUIRED", "Missing authorization header");
+  if (!/^bearer\s/i.test(authorization)) throw tokenRequired();
   return authenticate(authenticator, authorization);
 }
 

@@ -87,6 +87,7 @@ export class Functions {
     this.#followsFiles = nodeEnv !== "production";
     this.#threads = new ThreadPool({
       totalMegabytes: Math.max(functionsMemory, functionsTotalMemory),
+      find: (name) => this.find(name),
       start: (source, events) => this.#startThread(source, events),
     });
     this.#openFolder();

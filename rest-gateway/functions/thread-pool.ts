@@ -1,7 +1,7 @@
 import type { GatewayResponse, HttpError, ResponseBody } from "#http";
 import { CallNotBegun, endBody, type FunctionRequest } from "./function-call.ts";
 import { type FunctionThread, NEW_THREAD_BYTES, type ThreadEvents } from "./function-thread.ts";
-import { bootFailed, tooManyFunctions } from "./functions-error.ts";
+import { bootFailed, functionNotFound, tokenRequired, tooManyFunctions } from "./functions-error.ts";
 import type { FunctionSource } from "./functions-folder.ts";
 
 /** The number of threads at once, in one process, if the memory is sufficient. */
@@ -29,6 +29,8 @@ type Response = GatewayResponse<ResponseBody>;
 
 type PoolOptions = {
   readonly totalMegabytes: number;
+  /** Returns the function as its files describe it now; null if there is none. */
+  readonly find: (name: string) => FunctionSource | null;
   readonly start: (source: FunctionSource, events: ThreadEvents) => FunctionThread;
 };
 
@@ -43,6 +45,7 @@ type WaitingCall = {
 export class ThreadPool {
   readonly #totalBytes: number;
   readonly #maxThreads: number;
+  readonly #find: PoolOptions["find"];
   readonly #start: PoolOptions["start"];
   /** The threads that accept requests, by the name of their function. */
   readonly #current = new Map<string, FunctionThread>();
@@ -52,13 +55,17 @@ export class ThreadPool {
   #waiting: readonly WaitingCall[] = [];
   #isClosed = false;
 
-  constructor({ totalMegabytes, start }: PoolOptions) {
+  constructor({ totalMegabytes, find, start }: PoolOptions) {
     this.#totalBytes = totalMegabytes * MEGABYTE;
     this.#maxThreads = Math.min(MAX_THREADS, Math.max(1, Math.floor(this.#totalBytes / NEW_THREAD_BYTES)));
+    this.#find = find;
     this.#start = start;
   }
 
-  /** Serves a request. If a thread ends before it begins the request, another thread gets it. */
+  /**
+   * Serves a request that was authorized for the function as it was then. If a thread ends before it begins the request, another thread
+   * gets it.
+   */
   async call(source: FunctionSource, request: FunctionRequest): Promise<Response> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -93,12 +100,15 @@ export class ThreadPool {
   /** Begins the request; null if the caller has its share of threads, or there is no room for another one. */
   #tryToBegin(source: FunctionSource, request: FunctionRequest): Promise<Response> | null {
     const { key } = request.share;
+    const current = this.#find(source.name);
+    if (!current) return Promise.reject(functionNotFound());
+    if (current.verifiesToken && !source.verifiesToken) return Promise.reject(tokenRequired());
     const running = this.#current.get(source.name);
     if (!running?.isUsedBy(key) && this.#threadsOf(key) >= this.#shareOf(request)) return null;
     if (running) return running.call(request);
     if (this.#isClosed || (this.#failed.get(source.name) ?? 0) > performance.now()) return Promise.reject(bootFailed());
     if ([...this.#all].filter(({ isStarting }) => isStarting).length >= MAX_STARTING) return null;
-    if (this.#hasRoom()) return this.#startThread(source).call(request);
+    if (this.#hasRoom()) return this.#startThread(current).call(request);
     this.#makeRoom();
     return null;
   }

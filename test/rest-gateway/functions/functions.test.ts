@@ -315,7 +315,7 @@ describe("the first function of a project, whose folder is made while the servic
     await until(async () => (await (await call()).text()) === "first");
   });
 
-  test("is found by a reload in production", async () => {
+  test("is found by a reload in production, and requests that began before another one are served as it says", async () => {
     const functionsDir = join(root, "production");
     const files = { functions: null, functionsDir, nodeEnv: "production" } as const;
     const limits = { functionsMemory: 64, functionsTotalMemory: 64, functionsTimeout: 10, functionsCpu: 1 };
@@ -329,6 +329,22 @@ describe("the first function of a project, whose folder is made while the servic
       expect([functions.hasFolder(), functions.find("first")]).toEqual([false, null]);
       functions.reload();
       expect(functions.find("first")).toMatchObject({ name: "first" });
+      await writeFile(join(root, "config.toml"), "[functions.first]\nverify_jwt = false\n");
+      functions.reload();
+      const before = functions.find("first")!;
+      const head = { method: "GET", url: "http://x/first", headers: [], hasBody: false, requestId: "1", address: null };
+      const share = { key: "anyone", caller: "stranger" } as const;
+      const request = { head, share, body: null, openSocket: null, onDisconnect() {} };
+      await rm(join(functionsDir, "first/index.ts"));
+      await writeFile(join(functionsDir, "first/index.js"), "Deno.serve(() => new Response('second'));");
+      functions.reload();
+      expect(await functions.call(before, request)).toMatchObject({ status: 200, body: Buffer.from("second") });
+      await writeFile(join(root, "config.toml"), "[functions.first]\nverify_jwt = true\n");
+      functions.reload();
+      await expect(functions.call(before, request)).rejects.toMatchObject({ status: 401, code: "AUTH_REQUIRED" });
+      await rm(join(functionsDir, "first"), { recursive: true });
+      functions.reload();
+      await expect(functions.call(before, request)).rejects.toMatchObject({ status: 404, code: "NOT_FOUND" });
     } finally {
       await functions.close();
     }
