@@ -73,6 +73,7 @@ export class FunctionThread {
   readonly #callers = new Map<string, number>();
   #nextId = 0;
   #background = 0;
+  #lastEnd: NodeJS.Timeout | null = null;
   #isReady = false;
   #isRetired = false;
   /** The reason why the thread is ended; null while it is not. */
@@ -119,6 +120,11 @@ export class FunctionThread {
 
   get isIdle(): boolean {
     return this.#isReady && this.#calls.size === 0 && this.#background === 0;
+  }
+
+  /** True if nothing is called, and work after responses had the time that a response may take. */
+  get isDispensable(): boolean {
+    return this.#isReady && this.#calls.size === 0 && this.#backgroundMs() <= 0;
   }
 
   /** The time since which nothing was called. */
@@ -294,8 +300,18 @@ export class FunctionThread {
     else this.#callers.set(key, count);
   }
 
+  /** The time that is left for work after the last response; 0 if there is none. */
+  #backgroundMs(): number {
+    if (this.#background === 0) return 0;
+    return this.#lastUsed + 1000 * this.#options.limits.timeoutSeconds - performance.now();
+  }
+
   #endIfUnused(): void {
-    if (this.#isRetired && this.#calls.size === 0 && this.#background === 0) this.#end(workerFailed());
+    if (!this.#isRetired || this.#calls.size > 0 || this.isEnding) return;
+    const milliseconds = this.#backgroundMs();
+    clearTimeout(this.#lastEnd ?? undefined);
+    if (milliseconds <= 0) this.#end(workerFailed());
+    else this.#lastEnd = setTimeout(() => this.#endIfUnused(), milliseconds).unref();
   }
 
   #log(level: LogLevel, text: string): void {

@@ -88,7 +88,9 @@ export class ThreadPool {
   /** Ends threads that are idle for this long or have much memory, and so returns their memory. */
   retireIdle(idleMs: number): void {
     const since = performance.now() - idleMs;
-    for (const thread of this.#idle()) if (thread.lastUsed <= since || thread.memory > LARGE_BYTES) thread.retire();
+    for (const thread of this.#dispensable()) {
+      if (thread.isIdle && (thread.lastUsed <= since || thread.memory > LARGE_BYTES)) thread.retire();
+    }
   }
 
   async close(): Promise<void> {
@@ -193,7 +195,7 @@ export class ThreadPool {
    */
   #makeRoom(): void {
     if ([...this.#all].some(({ endsSoon }) => endsSoon)) return;
-    if (this.#all.size >= this.#maxThreads) this.#idle()[0]?.retire();
+    if (this.#all.size >= this.#maxThreads) this.#dispensable()[0]?.retire();
     else this.#keepWithinMemory(NEW_THREAD_BYTES);
   }
 
@@ -201,7 +203,7 @@ export class ThreadPool {
   #keepWithinMemory(added = 0): void {
     const staying = [...this.#all].filter(({ isEnding }) => !isEnding);
     let excess = memoryOf(staying) + added - this.#totalBytes;
-    for (const thread of this.#idle()) {
+    for (const thread of this.#dispensable()) {
       if (excess <= 0) return;
       excess -= thread.memory;
       thread.retire();
@@ -213,10 +215,10 @@ export class ThreadPool {
     largest?.endOverLimit(`takes most of the ${this.#totalBytes / MEGABYTE} MB that functions share, and is ended`);
   }
 
-  /** The idle threads, oldest first. */
-  #idle(): readonly FunctionThread[] {
+  /** The threads that may end in favour of others, the one that was used longest ago first. */
+  #dispensable(): readonly FunctionThread[] {
     return [...this.#current.values()]
-      .filter(({ isIdle }) => isIdle)
+      .filter(({ isDispensable }) => isDispensable)
       .sort((one, other) => one.lastUsed - other.lastUsed);
   }
 }

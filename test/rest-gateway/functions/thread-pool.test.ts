@@ -11,8 +11,8 @@ const MANY = Array.from({ length: 25 }, (_, index) => `many${index}`);
 const LARGE = ["large0", "large1", "large2"];
 
 /**
- * Waits until the client leaves, matches a pattern without an end, or keeps megabytes, at once or after its response, as the query says.
- * The response has the length of the body.
+ * Waits until the client leaves, matches a pattern without an end, keeps megabytes, at once or after its response, or works after it
+ * without an end, as the query says. The response has the length of the body.
  */
 const CODE = `
   let count = 0;
@@ -24,6 +24,7 @@ const CODE = `
     if (query.has("later")) setTimeout(keep, 500, query.get("later"));
     if (query.has("note")) console.log(query.get("note"));
     if (query.has("pattern")) /^(a+)+$/.test("a".repeat(40) + "b");
+    if (query.has("background")) EdgeRuntime.waitUntil(new Promise(() => {}));
     if (query.has("throw")) setTimeout(() => { throw new Error("nobody catches this"); });
     if (query.has("wait")) await new Promise(() => {});
     const length = req.body ? (await req.arrayBuffer()).byteLength : undefined;
@@ -116,6 +117,26 @@ describe("the threads of all functions", () => {
       });
       leaving.abort();
       await Promise.all(held);
+    } finally {
+      await small.stop();
+    }
+  });
+});
+
+describe("work after a response that never ends", () => {
+  test.each(["are current", "were replaced"])("does not keep threads, which %s, from others", async (state) => {
+    const small = await serve(database, {
+      FUNCTIONS_DIR: project.folder,
+      FUNCTIONS_MEMORY: "71",
+      FUNCTIONS_TOTAL_MEMORY: "71",
+      FUNCTIONS_TIMEOUT_SECONDS: "8",
+    });
+    try {
+      for (const name of ["many0", "many2"]) expect((await call(`${name}?background`, {}, small)).status).toBe(200);
+      if (state === "were replaced") await project.write("many0/index.ts", `${CODE}\n`);
+      // This one waits for ten seconds, in which the work has its time.
+      await call("many1", {}, small);
+      expect((await call("many1", {}, small)).status).toBe(200);
     } finally {
       await small.stop();
     }
