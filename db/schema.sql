@@ -785,12 +785,14 @@ create table auth.oauth_sessions (
   grant_id uuid not null,
   scopes text[] not null,
   resource text not null,
+  expires_at timestamp with time zone not null,
   constraint content_service_oauth_sessions_pkey PRIMARY KEY (session_id),
   constraint content_service_oauth_sessions_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES auth.oauth_grants(id) ON DELETE CASCADE,
   constraint content_service_oauth_sessions_session_id_fkey FOREIGN KEY (session_id) REFERENCES auth.token_sessions(id) ON DELETE CASCADE
 );
 CREATE INDEX content_service_oauth_sessions_grant_id_idx ON auth.oauth_sessions USING btree (grant_id);
 alter table auth.oauth_sessions enable row level security;
+comment on column auth.oauth_sessions.expires_at is 'When the consent ends that the sign-in began with.';
 comment on column auth.oauth_sessions.session_id is 'The sign-in by tokens, whose refresh tokens are the application''s.';
 comment on table auth.oauth_sessions is '@sample none
 @anonymize empty
@@ -3939,8 +3941,8 @@ begin
       v_account.user_id, exchange_oauth_code.token_hash, greatest(1, extract(epoch from expires_at - clock_timestamp()))::integer,
       client_info, array['oauth_provider/authorization_code'], case when auth.has_factor(v_account.user_id) then 2 else 1 end::smallint, true
     );
-    insert into auth.oauth_sessions (session_id, grant_id, scopes, resource)
-      values ((claims ->> 'session_id')::uuid, v_grant.id, v_request.scopes, v_request.resource) returning * into session;
+    insert into auth.oauth_sessions (session_id, grant_id, scopes, resource, expires_at)
+      values ((claims ->> 'session_id')::uuid, v_grant.id, v_request.scopes, v_request.resource, v_grant.expires_at) returning * into session;
     perform auth.end_oauth_sessions(array(
       select held.session_id from auth.oauth_sessions as held join auth.token_sessions as kept on kept.id = held.session_id
       where held.grant_id = v_grant.id order by kept.refreshed_at desc offset content_service.bound('sign-ins of a grant')
@@ -4099,12 +4101,12 @@ BEGIN ATOMIC
  SELECT held.*::auth.oauth_sessions AS held,
      granted.user_id,
      token.issued_at,
-     LEAST(token.expires_at, granted.expires_at) AS "least"
+     LEAST(token.expires_at, held.expires_at, granted.expires_at) AS "least"
     FROM (((auth.oauth_sessions held
       JOIN auth.oauth_grants granted ON ((granted.id = held.grant_id)))
       JOIN auth.refresh_tokens token ON ((token.family_id = held.session_id)))
       JOIN auth.users account ON ((account.user_id = granted.user_id)))
-   WHERE ((granted.client_id = find_oauth_session.client_id) AND (granted.expires_at > now()) AND (NOT auth.is_disabled(account.*)) AND (token.rotated_at IS NULL) AND (token.revoked_at IS NULL) AND (token.expires_at > now()) AND ((token.token_hash = find_oauth_session.token_hash) OR (held.session_id = find_oauth_session.session_id)))
+   WHERE ((granted.client_id = find_oauth_session.client_id) AND (LEAST(held.expires_at, granted.expires_at) > now()) AND (NOT auth.is_disabled(account.*)) AND (token.rotated_at IS NULL) AND (token.revoked_at IS NULL) AND (token.expires_at > now()) AND ((token.token_hash = find_oauth_session.token_hash) OR (held.session_id = find_oauth_session.session_id)))
   LIMIT 1;
 END;
 comment on function auth.find_oauth_session(text,bytea,uuid) is 'The live sign-in of an application with this refresh token, or of this id.';
@@ -4500,7 +4502,13 @@ CREATE OR REPLACE FUNCTION auth.list_oauth_grants(user_id bigint)
  LANGUAGE sql
  STABLE
 BEGIN ATOMIC
- SELECT granted.*::auth.oauth_grants AS granted,
+ SELECT ROW(granted.id, granted.user_id, granted.client_id, (granted.scopes || ARRAY( SELECT DISTINCT scope.scope
+            FROM (auth.oauth_sessions held
+              CROSS JOIN LATERAL unnest(held.scopes) scope(scope))
+           WHERE ((held.grant_id = granted.id) AND (held.expires_at > now()) AND (scope.scope <> ALL (granted.scopes)) AND (EXISTS ( SELECT
+                    FROM auth.refresh_tokens token
+                   WHERE ((token.family_id = held.session_id) AND (token.rotated_at IS NULL) AND (token.revoked_at IS NULL) AND (token.expires_at > now())))))
+           ORDER BY scope.scope)), granted.resource, granted.granted_at, granted.expires_at)::auth.oauth_grants AS "row",
      client.*::auth.oauth_clients AS client,
      ( SELECT max(used.refreshed_at) AS max
             FROM (auth.oauth_sessions held
@@ -4511,7 +4519,7 @@ BEGIN ATOMIC
    WHERE ((granted.user_id = list_oauth_grants.user_id) AND (granted.expires_at > now()))
    ORDER BY granted.granted_at DESC;
 END;
-comment on function auth.list_oauth_grants(bigint) is 'What a user has granted to applications.';
+comment on function auth.list_oauth_grants(bigint) is 'What a user has granted to applications, with the scopes of sign-ins that began with earlier consents.';
 
 -- function auth.list_providers()
 CREATE OR REPLACE FUNCTION auth.list_providers()
@@ -5114,7 +5122,8 @@ CREATE OR REPLACE FUNCTION auth.refresh_oauth_tokens(token_hash bytea, next_hash
  SET search_path TO ''
 AS $function$
 begin
-  select held.*, granted.expires_at into session.session_id, session.grant_id, session.scopes, session.resource, expires_at
+  select held.session_id, held.grant_id, held.scopes, held.resource, held.expires_at, least(held.expires_at, granted.expires_at)
+    into session.session_id, session.grant_id, session.scopes, session.resource, session.expires_at, expires_at
     from auth.refresh_tokens as token
     join auth.oauth_sessions as held on held.session_id = token.family_id
     join auth.oauth_grants as granted on granted.id = held.grant_id

@@ -66,12 +66,12 @@ async function open(id: string, user: string) {
   return call<{ is_granted: boolean }>("select is_granted from auth.open_oauth_authorization($1, $2)", id, user);
 }
 
-async function approve(id: string, user: string): Promise<string | null> {
+async function approve(id: string, user: string, days = 90): Promise<string | null> {
   await open(id, user);
   const code = randomBytes(8).toString("hex");
   const [row] = await call<{ approved: boolean }>(
-    "select auth.approve_oauth_authorization($1, $2, now(), $3, 300, 90, null) as approved",
-    ...[id, user, digest(code)],
+    "select auth.approve_oauth_authorization($1, $2, now(), $3, 300, $4, null) as approved",
+    ...[id, user, digest(code), days],
   );
   return row!.approved ? code : null;
 }
@@ -227,6 +227,25 @@ describe("a refresh token", () => {
     const { client, token } = await granted();
     await call("update auth.oauth_grants set granted_at = now() - interval '1 day', expires_at = now()");
     expect((await refresh(token, client)).outcome).toBe("ended");
+  });
+
+  test("is not prolonged by a later consent to less, and its scopes are listed until it ends", async () => {
+    const [client, user] = [await saveClient(), users[0]!];
+    const scopes = async () =>
+      (await call<{ scopes: string[] }>("select (granted).scopes from auth.list_oauth_grants($1)", user))[0]!.scopes;
+    const wide = await approve(await begin(client, { scopes: ["read", "write"] }), user, 30);
+    const { token, session } = await exchange(wide!, client);
+    const narrow = await approve(await begin(client), user, 90);
+    expect((await exchange(narrow!, client)).outcome).toBe("passed");
+    expect(await scopes()).toEqual(["read", "write"]);
+    const [refreshed] = await call(
+      `select outcome, (session).scopes, expires_at between now() + interval '29 days' and now() + interval '31 days' as "isEarly"
+       from auth.refresh_oauth_tokens($1, $2, $3, null)`,
+      ...[digest(token), digest("next"), client],
+    );
+    expect(refreshed).toEqual({ outcome: "rotated", scopes: ["read", "write"], isEarly: true });
+    await call("select auth.end_oauth_sessions($1)", [session]);
+    expect(await scopes()).toEqual(["read"]);
   });
 });
 
