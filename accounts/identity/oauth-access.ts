@@ -16,8 +16,8 @@ export const ANY_RESOURCE = "*";
 type OAuthAccess = {
   readonly clientId: string;
   readonly grantId: string;
-  /** The resources that the token is for (RFC 8707), as addresses. */
-  readonly audiences: readonly string[];
+  /** The address of the resource that the token is for (RFC 8707): its first audience. A second one is JWT_AUDIENCE. */
+  readonly resource: string;
   readonly scopes: readonly string[];
 };
 
@@ -29,9 +29,10 @@ export function readOAuthAccess({
   aud,
 }: Claims): OAuthAccess | null {
   if (typeof grantId !== "string") return null;
-  const audiences = (Array.isArray(aud) ? aud : [aud]).filter((each) => typeof each === "string");
+  const resource: unknown = Array.isArray(aud) ? aud[0] : aud;
   const scopes = typeof scope === "string" ? scope.split(" ").filter((each) => each !== "") : [];
-  return { clientId: typeof clientId === "string" ? clientId : "", grantId, audiences, scopes };
+  const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+  return { clientId: textOf(clientId), grantId, resource: textOf(resource), scopes };
 }
 
 /**
@@ -44,7 +45,7 @@ export function isReadOnlyAccess({ claims }: Partial<Pick<Caller, "claims">>): b
   if (access === null) return true;
   const { iss } = claims;
   // Only MCP checks the table of each call.
-  const isForMcp = typeof iss === "string" && access.audiences.includes(resourceAddress(iss, MCP_RESOURCE));
+  const isForMcp = typeof iss === "string" && access.resource === resourceAddress(iss, MCP_RESOURCE);
   return !access.scopes.some((scope) => scope === "write" || (isForMcp && scope.startsWith("write:")));
 }
 
@@ -73,9 +74,9 @@ export function requireResource(
   }
   if (resource === ANY_RESOURCE) {
     const own = addressOf(API_RESOURCE);
-    if (access.audiences.some((each) => each === own || each.startsWith(`${own}/`))) return caller;
+    if (access.resource === own || access.resource.startsWith(`${own}/`)) return caller;
   }
-  if (!access.audiences.includes(addressOf(resource))) throw wrongAudience();
+  if (access.resource !== addressOf(resource)) throw wrongAudience();
   if (resource === API_RESOURCE && !access.scopes.some((scope) => scope === "read" || scope === "write")) {
     const message = "The user has not granted this application access to data.";
     throw new ApiError("forbidden", "PERMISSION_DENIED", message, {

@@ -38,6 +38,12 @@ describe("a token of an application", () => {
   test.each<[string, Granted, string | undefined, string]>([
     ["for the API, at the API", { aud: "https://api.example" }, API_RESOURCE, "authenticated"],
     ["for several audiences", { aud: ["https://api.example", "web"] }, API_RESOURCE, "authenticated"],
+    [
+      "for MCP, where every token is also for the API (JWT_AUDIENCE)",
+      { aud: ["https://api.example/mcp", "https://api.example"] },
+      API_RESOURCE,
+      "VERIFICATION_FAILED",
+    ],
     ["for MCP, at MCP", { aud: "https://api.example/mcp" }, "/mcp", "authenticated"],
     ["for MCP, at the API", { aud: "https://api.example/mcp" }, API_RESOURCE, "VERIFICATION_FAILED"],
     ["for the API, at MCP", { aud: "https://api.example" }, "/mcp", "VERIFICATION_FAILED"],
@@ -83,7 +89,7 @@ describe("a token of an application", () => {
     expect(readOAuthAccess(claims)).toEqual({
       clientId: "app",
       grantId: "grant",
-      audiences: ["https://api.example/mcp"],
+      resource: "https://api.example/mcp",
       scopes: ["read", "write:films"],
     });
     expect(readOAuthAccess({ sub: "7" })).toBeNull();
