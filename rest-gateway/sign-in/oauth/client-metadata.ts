@@ -14,6 +14,8 @@ type MetadataDocument = Readonly<Record<string, unknown>>;
 
 const MAX_REDIRECTS = 20;
 const MAX_URI_LENGTH = 2_000;
+/** The characters of all redirect_uris, joined by spaces. */
+const MAX_REDIRECTS_LENGTH = 20_000;
 const MAX_NAME_LENGTH = 200;
 const LOOPBACK_HOSTS = ["127.0.0.1", "[::1]", "localhost"];
 
@@ -23,7 +25,11 @@ export function readClientMetadata(document: MetadataDocument, defaultMethod: Cl
   if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MAX_REDIRECTS) {
     throw new OAuthError("invalid_redirect_uri", `redirect_uris must have 1 to ${MAX_REDIRECTS} addresses.`);
   }
-  const uris = redirects.map(readRedirectUri);
+  const uris = [...new Set(redirects.map(readRedirectUri))];
+  if (uris.join(" ").length > MAX_REDIRECTS_LENGTH) {
+    const message = `redirect_uris must have at most ${MAX_REDIRECTS_LENGTH} characters together.`;
+    throw new OAuthError("invalid_redirect_uri", message);
+  }
   const named = readText(document, "token_endpoint_auth_method") ?? defaultMethod;
   const method = AUTH_METHODS.find((each) => each === named);
   if (method === undefined) throw invalidMetadata("token_endpoint_auth_method", AUTH_METHODS);
@@ -32,10 +38,10 @@ export function readClientMetadata(document: MetadataDocument, defaultMethod: Cl
   const grantTypes = readList(document, "grant_types", GRANT_TYPES);
   if (!grantTypes.includes("authorization_code")) throw invalidMetadata("grant_types", GRANT_TYPES);
   return {
-    name: shortenText(readName(document)?.trim() ?? "", MAX_NAME_LENGTH) || new URL(uris[0]!).host || uris[0]!,
+    name: shortenText(readName(document)?.trim() || new URL(uris[0]!).host || uris[0]!, MAX_NAME_LENGTH),
     uri: readWebAddress(document, "client_uri"),
     logo_uri: readWebAddress(document, "logo_uri"),
-    redirect_uris: [...new Set(uris)],
+    redirect_uris: uris,
     // Grant types that this server does not know are not registered.
     grant_types: GRANT_TYPES.filter((type) => grantTypes.includes(type)),
     scope: readScope(document),

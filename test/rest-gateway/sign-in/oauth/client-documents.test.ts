@@ -125,6 +125,17 @@ describe("an address to return to", () => {
   });
 });
 
+test("what is stored of an application has the lengths that the table allows", () => {
+  const { redirect_uris } = DOCUMENT;
+  const nameOf = (document: object) => readClientMetadata({ redirect_uris, ...document }, "none").name;
+  expect(nameOf({ client_name: `${"a".repeat(199)}😀😀` })).toBe(`${"a".repeat(199)}😀`);
+  const app = `com.example.app:/${"a".repeat(300)}`;
+  expect(nameOf({ redirect_uris: [app] })).toBe(app.slice(0, 200));
+  const long = Array.from({ length: 11 }, (_, index) => `https://films.example/${index}${"a".repeat(1_950)}`);
+  expect(() => nameOf({ redirect_uris: long })).toThrow(expect.objectContaining({ code: "invalid_redirect_uri" }));
+  expect(nameOf({ redirect_uris: long.slice(1) })).toBe("films.example");
+});
+
 test("an application is read as RFC 7591 says, with what this server can do", () => {
   const { redirect_uris } = DOCUMENT;
   expect(readClientMetadata({ redirect_uris }, "none")).toEqual({
