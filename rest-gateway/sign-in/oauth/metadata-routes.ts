@@ -87,7 +87,7 @@ function describeServer(
       ],
       request_parameter_supported: false,
       request_uri_parameter_supported: false,
-      prompt_values_supported: ["none", "consent", "login"],
+      prompt_values_supported: ["none", "consent"],
     }),
   };
 }

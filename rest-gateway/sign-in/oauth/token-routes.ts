@@ -188,7 +188,8 @@ async function introspect({ client, parameters }: ClientRequest, services: OAuth
   return jsonResponse(200, {
     active: true,
     client_id: client.id,
-    scope: session.scopes.join(" "),
+    // A token may have been issued for fewer scopes.
+    scope: claims?.scope ?? session.scopes.join(" "),
     aud: session.resource,
     iss: services.accounts.oauthTokens.issuer(),
     token_type: claims ? "Bearer" : "refresh_token",
