@@ -40,14 +40,15 @@ exception when insufficient_privilege then
 end;
 $$;
 
-create function vault._crypt(secret text, encrypts boolean) returns text language plpgsql security definer set search_path = '' as $$
+create function vault._crypt(secret text, encrypts boolean) returns text
+language plpgsql security definer set search_path = '' set bytea_output = 'hex' as $$
 begin
   if secret is null then
     return null;
   elsif encrypts then
-    return case when secret like '\x%' and vault._crypt(secret, false) is not null then secret
+    return case when starts_with(secret, '\x') and vault._crypt(secret, false) is not null then secret
       else extensions.pgp_sym_encrypt(secret, vault._key(), 'cipher-algo=aes256, s2k-mode=1')::text end;
-  elsif secret !~ '^\\x[0-9a-f]+$' then
+  elsif secret !~ '^\\x([0-9a-f]{2})+$' then
     return null;
   end if;
   return extensions.pgp_sym_decrypt(secret::bytea, vault._key());
@@ -61,7 +62,9 @@ comment on function vault._crypt is 'Encrypts or decrypts; null for what was enc
 -- Also for rows that are inserted, as earlier versions of Vault allowed. What is encrypted already, as in a restored database, stays.
 create function vault.tg_secrets__encrypt() returns trigger language plpgsql security definer set search_path = '' as $$
 begin
-  NEW.secret := vault._crypt(NEW.secret, true);
+  if TG_OP = 'INSERT' or NEW.secret is distinct from OLD.secret then
+    NEW.secret := vault._crypt(NEW.secret, true);
+  end if;
   NEW.updated_at := now();
   return NEW;
 end;

@@ -88,9 +88,27 @@ export const EXTENSIONS: readonly Shape[] = [
         begin return vault.create_secret(secret, name); end $$;
         select insert_secret('stripe', 'sk_1');
         select vault.update_secret((select id from vault.secrets where name = 'stripe'), 'sk_2');
-        insert into vault.secrets (name, secret) values ('plain', 'text');`,
+        insert into vault.secrets (name, secret) values ('plain', 'text');
+        select vault.create_secret('sk_3', 'kept');
+        select vault.update_secret((select id from vault.secrets where name = 'kept'), new_name => 'renamed');
+        update vault.secrets set secret = secret, description = 'the same' where name = 'renamed';
+        insert into vault.secrets (name, secret) select 'restored', secret from vault.secrets where name = 'renamed';
+        select vault.create_secret('\\xabc', 'no bytes');
+        set bytea_output = 'escape';
+        select vault.create_secret('sk_4', 'escaped');
+        reset bytea_output;`,
     },
     checks: [
+      {
+        as: "service_role",
+        sql: "select name, decrypted_secret from vault.decrypted_secrets where name in ('renamed', 'restored', 'no bytes', 'escaped') order by name",
+        rows: [
+          ["escaped", "sk_4"],
+          ["no bytes", "\\xabc"],
+          ["renamed", "sk_3"],
+          ["restored", "sk_3"],
+        ],
+      },
       { as: "service_role", sql: "select read_secret('stripe'), read_secret('plain')", rows: [["sk_2", "text"]] },
       { as: ALICE, sql: "select read_secret('stripe')", error: "28000" },
       { as: "owner", sql: "select vault.create_secret('x', 'stripe')", error: "23505" },
