@@ -204,8 +204,6 @@ export class Channel implements TopicMember {
     if (request.broadcast.replicationReady) {
       this.#sendSystemMessage({ extension: "system", status: "ok", message: "Replication connection established" });
     }
-    // The client may not have read what was sent, and be disconnected.
-    if (this.#isClosed) return;
     members.add(this);
     if (request.broadcast.replay && this.receivesBroadcasts) void this.#replay(request.broadcast.replay);
     if (request.presence.enabled) this.#sendPresenceState();

@@ -83,7 +83,9 @@ export class SocketOutbox implements Outbox {
     // A single large frame is not a sign of slow reading.
     if (this.#unreadBytes > MAX_UNREAD_BYTES) {
       this.#counters.overwhelmed++;
-      this.#onOverflow();
+      this.#isEnded = true;
+      // The sender may be in the middle of a change that the end of the client undoes, such as the one of its presence.
+      queueMicrotask(this.#onOverflow);
       return;
     }
     if (this.#frames.length === 0) setImmediate(() => this.flush());

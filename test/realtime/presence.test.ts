@@ -1,4 +1,4 @@
-import { PassThrough } from "node:stream";
+import { Duplex, PassThrough } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type TopicMember, TopicMembers } from "../../realtime/broadcast.ts";
 import { Presence } from "../../realtime/presence.ts";
@@ -120,4 +120,30 @@ test("many presences that leave with their gateway are sent in one message, whic
   expect(one.whoIsThere()).toEqual([]);
   expect(tally.messagesOut - result).toBe(1);
   expect(tally.overwhelmed).toBe(0);
+});
+
+test("the presence of a client that it disconnects leaves after it has joined", async () => {
+  const open = network();
+  const [one, other] = [open(), open()];
+  const received: string[] = [];
+  const collect = (chunk: Buffer, _encoding: string, done: () => void) => {
+    received.push(chunk.toString());
+    done();
+  };
+  const memberWith = (outbox: TopicMember["outbox"]) =>
+    ({
+      ...{ channelTopic: ROOM, version: "2.0.0", topic: "realtime:room1", receivesPresence: true, outbox },
+    }) as unknown as TopicMember;
+  const leave = () => one.presence.untrack(stalled);
+  const { outbox: unread, ended } = outboxTo(new Duplex({ read() {}, write() {} }), { onOverflow: leave });
+  const { outbox } = outboxTo(new Duplex({ read() {}, write: collect }));
+  const stalled: TopicMember = memberWith(unread);
+  for (const member of [stalled, memberWith(outbox)]) one.rooms.add(member);
+  unread.send(Buffer.alloc(5 * 2 ** 20));
+  one.presence.track(stalled, "alice", {});
+  await pass(1);
+  outbox.flush();
+  expect(received.join().match(/"(joins|leaves)":\{"alice"/g)).toEqual(['"joins":{"alice"', '"leaves":{"alice"']);
+  expect(ended.overflows).toBe(1);
+  for (const gateway of [one, other]) expect(gateway.whoIsThere()).toEqual([]);
 });
