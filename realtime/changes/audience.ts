@@ -3,6 +3,7 @@ import {
   type Catalog,
   type CatalogTable,
   policyCondition,
+  type QualifiedName,
   type RowVisibility,
   readTableAccess,
   type TableAccess,
@@ -283,6 +284,8 @@ export class PublicationWatch {
   readonly #report: WorkReport;
   #digest: string | null = null;
   #members: readonly PublicationMember[] = [];
+  /** The catalogue of the last comparison, which has tables that were dropped since. */
+  #catalog: Catalog | null = null;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: PublicationWatchOptions) {
@@ -323,17 +326,20 @@ export class PublicationWatch {
   }
 
   async #compare(isSchemaChanged: boolean): Promise<void> {
-    const { publication, subscribers } = this.#options;
+    const { publication, subscribers, catalog } = this.#options;
     const digest = await publication.digest();
     if (digest === this.#digest && !isSchemaChanged) return;
     const members = await publication.members();
     const marks = new Map(members.map((member) => [memberKey(member), member.mark]));
     const altered = this.#members.filter((member) => marks.get(memberKey(member)) !== member.mark);
+    const current = catalog.current();
+    const isReadable = makeReadabilityCheck([this.#catalog ?? current, current]);
     this.#digest = digest;
     this.#members = members;
+    this.#catalog = current;
     const lapsed = await findLapsedSubscribers([...subscribers], this.#options);
     for (const subscriber of [...subscribers]) {
-      const missed = this.#watched.has(subscriber) ? alteredPublicationReason(subscriber, altered) : null;
+      const missed = this.#watched.has(subscriber) ? alteredPublicationReason(subscriber, altered, isReadable) : null;
       const reason = lapsed.get(subscriber) ?? missed;
       if (reason !== null) subscriber.reportGap(reason);
     }
@@ -344,10 +350,24 @@ function memberKey({ schema, name }: PublicationMember): string {
   return JSON.stringify([schema, name]);
 }
 
+/** Returns the reason, which names no table that the subscriber may not read: a binding of any table matches those too. */
 function alteredPublicationReason(
-  { bindings }: ChangeSubscriber,
+  { bindings, caller }: ChangeSubscriber,
   altered: readonly PublicationMember[],
+  isReadable: (table: QualifiedName, role: string) => boolean,
 ): string | null {
-  const found = altered.find((member) => bindings.some((binding) => matchesTable(binding, member)));
+  const found = altered.find(
+    (member) => bindings.some((binding) => matchesTable(binding, member)) && isReadable(member, caller.role),
+  );
   return found ? `changes of ${found.name} were not published for a while` : null;
+}
+
+/** Makes the check if a role may see rows of a table by one of the catalogues. */
+function makeReadabilityCheck(catalogs: readonly Catalog[]) {
+  return (name: QualifiedName, role: string): boolean =>
+    catalogs.some((catalog) => {
+      const table = catalog.findTable(name);
+      const access = table && readTableAccess(catalog, table, role);
+      return access ? access.visibility !== "none" : false;
+    });
 }

@@ -67,3 +67,20 @@ test.each([
     await fixture.owner.query(undone);
   },
 );
+
+test("a subscriber of all tables loses no channel to a table that it may not read, and does not learn its name", async () => {
+  const { owner } = fixture;
+  await owner.query(
+    "create table public.secret_invoices (id int primary key); create table public.memos (id int primary key)",
+  );
+  await owner.query("grant select on public.memos to anon");
+  expect(await isSubscribed("realtime:all", { event: "*", schema: "public", table: "*" })).toBe(true);
+  await owner.query("drop table public.secret_invoices");
+  await owner.query("insert into public.memos values (1)");
+  await client.until(({ topic, payload }) => topic === "realtime:all" && payload.data?.table === "memos");
+  await owner.query("drop table public.memos");
+  const { payload } = await client.until(({ event, payload }) => event === "system" && payload.status === "error");
+  expect(payload.message).toBe(
+    "Changes may have been missed: changes of memos were not published for a while. Refetch your data.",
+  );
+});
