@@ -13,6 +13,7 @@ import type {
   StreamHistory,
 } from "./changes.ts";
 import { FollowerPosition, Followers } from "./followers.ts";
+import { PositionGoneError } from "./position-gone-error.ts";
 import type { ReplicationSessionOptions } from "./replication-session.ts";
 import { KeeperSlot, measureWal, type ReplicationSlot } from "./replication-slots.ts";
 import { validUntil } from "./stream-history.ts";
@@ -279,7 +280,8 @@ class ChangeReplays {
     for (const position of followers.positions()) {
       if (position.after + 1n >= earliest && position.after < now) continue;
       followers.remove(position);
-      this.#options.refuse(position, noLongerRetained(position.after));
+      const isOutdated = position.after + 1n < earliest;
+      this.#options.refuse(position, new PositionGoneError(position.after, isOutdated ? earliest : null));
     }
   }
 
@@ -315,12 +317,6 @@ function lowestLsn(positions: readonly Lsn[]): Lsn | null {
 function positionAbandoned(after: Lsn): ApiError {
   const message = `The position ${formatLsn(after)} is from another database, or from a timeline that was abandoned.`;
   return new ApiError("gone", "RESOURCE_NOT_FOUND", message, { hint: "Read the rows again, and follow from now on." });
-}
-
-function noLongerRetained(after: Lsn): ApiError {
-  return new ApiError("gone", "RESOURCE_NOT_FOUND", `The changes since ${formatLsn(after)} are no longer kept.`, {
-    hint: "Read the rows again, and follow from now on.",
-  });
 }
 
 type EmittedMessage = { readonly prefix: string; readonly content: string };

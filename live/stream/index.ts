@@ -12,6 +12,7 @@ export type {
   ReplicationStream,
   RowChange,
 } from "./changes.ts";
+export { PositionGoneError } from "./position-gone-error.ts";
 export {
   FRAME_HEADER_BYTES,
   KEEPALIVE,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { toHttpError } from "#http";
-import { type LogicalMessage, validUntil } from "#live/stream";
+import { type LogicalMessage, PositionGoneError, validUntil } from "#live/stream";
 import { ChangeFeed, type FeedDependencies } from "./feed.ts";
-import { type ChangeSubscriber, earliestPosition, isAfter, type ResumePoint } from "./subscriber.ts";
+import { type ChangeSubscriber, earliestPosition, isAfter, type ResumePoint, replayStart } from "./subscriber.ts";
 
 /** Clients that resume at about the same time are replayed together. */
 const REPLAY_GATHER_MS = 50;
@@ -128,19 +128,29 @@ export class ChangeFeeds {
       failure !== null || history === null || position.commitLsn >= validUntil(history, from ?? "");
     const subscribers = returning.filter((each) => !isUnknown(each));
     for (const subscriber of returning.filter(isUnknown)) subscriber.reportGap(failure?.message ?? DIFFERENT_HISTORY);
+    await this.#replayTo(subscribers, history?.id ?? "");
+  }
+
+  /** Replays to all who resume together; those whose positions are no longer retained do not keep it from the others. */
+  async #replayTo(subscribers: readonly ChangeSubscriber[], history: string): Promise<void> {
     const position = earliestPosition(subscribers.map((each) => each.position));
     if (!position || this.#isClosed) return;
-    const feed = new ChangeFeed({ ...this.#dependencies, since: { position, history: history!.id } });
+    const feed = new ChangeFeed({ ...this.#dependencies, since: { position, history } });
+    let retained: readonly ChangeSubscriber[] = [];
     this.#replays.add(feed);
     for (const subscriber of subscribers) feed.addFromReplay(subscriber);
     try {
       await feed.opened();
       await this.#handOver(feed);
     } catch (error) {
-      for (const subscriber of feed.removeAll()) subscriber.reportGap(toHttpError(error).message);
+      const remaining = feed.removeAll();
+      retained = remaining.filter((each) => isRetained(each, error));
+      for (const subscriber of remaining)
+        if (!isRetained(subscriber, error)) subscriber.reportGap(toHttpError(error).message);
     }
     this.#replays.delete(feed);
     feed.close();
+    await this.#replayTo(retained, history);
   }
 
   /** Moves the subscribers to the live feed at a moment when it has delivered nothing that the replay has not. */
@@ -160,4 +170,10 @@ export class ChangeFeeds {
       await sleep(HANDOVER_POLL_MS);
     }
   }
+}
+
+/** True if the position of another subscriber was refused, and this one's is still available. */
+function isRetained({ position, history }: ChangeSubscriber, error: unknown): boolean {
+  if (!(error instanceof PositionGoneError) || error.earliest === null) return false;
+  return replayStart({ position, history: history ?? "" }).lsn + 1n >= error.earliest;
 }

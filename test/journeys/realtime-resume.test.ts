@@ -6,7 +6,7 @@ import { resuming } from "../../realtime/resuming-socket.ts";
 import { useFixture } from "../fixture.ts";
 import { startGateway, stopped } from "../program.ts";
 import { Inbox } from "../realtime/inbox.ts";
-import { type Payload, RawClient } from "../realtime/raw-client.ts";
+import { type Message, type Payload, RawClient } from "../realtime/raw-client.ts";
 import { anonKey, type Client, makeClient, openRealtimeFixture, subscribed, token } from "../realtime/service.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
@@ -132,6 +132,25 @@ describe("a client that resumes from its last position", () => {
       response: { position: expect.stringMatching(/^[\dA-F]+\/[\dA-F]+/) },
     });
     await client.close();
+  });
+
+  test("misses nothing because another one resumes at the same time from a position that is too old", async () => {
+    const first = await new RawClient(fixture.service.url).opened();
+    const { position } = (await first.join("realtime:news", NEWS)).payload.response;
+    first.socket.terminate();
+    await insert(1, 3);
+    const second = await new RawClient(fixture.service.url).opened();
+    const resume = (topic: string, from: string) =>
+      second.say(topic, "phx_join", { config: { ...NEWS, resume: from } });
+    resume("realtime:old", position.replace(/^[^@]+/, "0/1"));
+    resume("realtime:news", position);
+    const { payload } = await second.until(({ event, payload }) => event === "system" && payload.status === "error");
+    expect(payload).toMatchObject({ channel: "old", message: expect.stringMatching(/ are no longer kept/) });
+    const isSettled = ({ topic, event, payload }: Message) =>
+      topic === "realtime:news" && (event === "phx_error" || payload.data?.record.id === 3);
+    await second.until(isSettled);
+    expect(idsOf(second)).toEqual([1, 2, 3]);
+    await second.close();
   });
 
   test("of another history of the database is notified of a gap", async () => {
