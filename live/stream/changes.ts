@@ -111,7 +111,7 @@ export type RowChange = {
 /** A change of a row, by the transaction that made it. `number`: its place among all. */
 export type CommittedChange = { readonly xid: number; readonly number: number; readonly change: RowChange };
 
-/** Values in text format, in the order of the relation's columns. A value is undefined if it is not in the WAL. */
+/** Values in text format, in the order of the relation's columns. A value is undefined if it is not in the WAL, or too long for a string. */
 export type ReplicatedRow = readonly (string | null | undefined)[];
 
 /** The stream makes a new object after each change of the table's definition. */

@@ -1,3 +1,4 @@
+import { constants } from "node:buffer";
 import { protocolViolation } from "#postgres/client";
 import type { Lsn } from "#postgres/database";
 import type {
@@ -190,7 +191,8 @@ export class PgoutputDecoder {
           const start = at + 4;
           if (start <= bytes.length) at = start + bytes.readUInt32BE(at);
           if (at < start || at > bytes.length) throw malformed("a row with a value that exceeds it");
-          row[column] = bytes.toString("utf8", start, at);
+          // Postgres has values that are longer than any string: the change is delivered without them.
+          row[column] = at - start > constants.MAX_STRING_LENGTH ? undefined : bytes.toString("utf8", start, at);
           break;
         }
         case NULL_VALUE:

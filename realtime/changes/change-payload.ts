@@ -60,7 +60,8 @@ export class ChangePayload {
     this.#change = change;
     this.#table = table;
     this.#commitTime = commitTime.toISOString();
-    this.#isLarge = rowBytes(change.new) + rowBytes(change.old) > MAX_PAYLOAD_BYTES;
+    const lacksValue = change.kind === "INSERT" && change.new!.includes(undefined);
+    this.#isLarge = lacksValue || rowBytes(change.new) + rowBytes(change.old) > MAX_PAYLOAD_BYTES;
     this.#resumeToken = formatResumeToken({ position: { commitLsn, index: change.index }, history });
   }
 

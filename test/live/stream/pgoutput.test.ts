@@ -1,3 +1,4 @@
+import { constants } from "node:buffer";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PgoutputDecoder, type WalHandler } from "../../../live/stream/pgoutput.ts";
@@ -62,6 +63,18 @@ describe("the decoder of the change stream", () => {
       ["TRUNCATE", null, null],
     ]);
     expect(messages).toEqual(["text"]);
+  });
+
+  test("reads a row with a value that is too long for a string without that value", () => {
+    const length = constants.MAX_STRING_LENGTH + 1;
+    const start = frame("I", int32(7), "N", int16(2), value("1"), "t", int32(length));
+    const bytes = Buffer.alloc(start.length + length);
+    start.copy(bytes);
+    const decoder = new PgoutputDecoder(new Map([[25, "text"]]));
+    const seen = new Seen();
+    decoder.read(RELATION, 0, seen);
+    decoder.read(bytes, 0, seen);
+    expect(seen.changes).toEqual([["INSERT", ["1", undefined], null]]);
   });
 
   test.each<[string, readonly Buffer[], string]>([
