@@ -158,7 +158,7 @@ async function evaluate(
   const using = typeof access.visibility === "string" ? "true" : access.visibility.using;
   const { text: where = "true", values = [] } = condition ?? {};
   // Generated columns are computed anew: virtual ones were not recorded.
-  const rows = rowVersionsSql(table, () => false, `$${values.length + 1}`);
+  const rows = rowVersionsSql(table, { isPresent: () => false, parameter: `$${values.length + 1}` });
   const statement = {
     text: `select coalesce((${using}), false), coalesce((${where}), false)\n${rows}`,
     values: [...values, `[${texts.join(",")}]`],

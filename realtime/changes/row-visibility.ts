@@ -117,7 +117,12 @@ export type RowVersion = ReadonlyMap<string, CellText>;
 
 /** The FROM item with the rows of `$1`, in their order, under the table's own name. */
 export function fromRowVersions(table: CatalogTable, versions: readonly RowVersion[]): string {
-  return rowVersionsSql(table, (column) => versions.every((version) => version.has(column)));
+  return rowVersionsSql(table, {
+    isPresent: (column) => versions.every((version) => version.has(column)),
+    jsonNulls: new Set(
+      [...table.columns.keys()].filter((name) => versions.some((each) => isJsonNull(each, name, table))),
+    ),
+  });
 }
 
 /** Encodes the value of `$1`, once for all groups that check the same rows. */
@@ -131,13 +136,24 @@ export function encodeRowVersions(versions: readonly RowVersion[], table: Catalo
 /** Encodes a row. Each value is a string that its type parses, except JSON, which would be parsed as a JSON string. */
 function encodeRowVersion(version: RowVersion, table: CatalogTable): string {
   const members: string[] = [];
+  const jsonNulls: string[] = [];
   for (const [name, cell] of version) {
     if (cell === undefined || cell === null) continue;
-    const type = table.columns.get(name)?.baseType;
-    const isJson = type?.schema === "pg_catalog" && (type.name === "json" || type.name === "jsonb");
-    members.push(`${JSON.stringify(name)}:${isJson ? cell : JSON.stringify(cell)}`);
+    if (isJsonNull(version, name, table)) jsonNulls.push(`${JSON.stringify(name)}:true`);
+    else members.push(`${JSON.stringify(name)}:${isJson(name, table) ? cell : JSON.stringify(cell)}`);
   }
+  if (jsonNulls.length > 0) members.push(`"":{${jsonNulls.join(",")}}`);
   return `{${members.join(",")}}`;
+}
+
+/** True if the value is the null of JSON, which is not the SQL null. */
+function isJsonNull(version: RowVersion, column: string, table: CatalogTable): boolean {
+  return isJson(column, table) && version.get(column)?.trim() === "null";
+}
+
+function isJson(column: string, { columns }: CatalogTable): boolean {
+  const type = columns.get(column)?.baseType;
+  return type?.schema === "pg_catalog" && (type.name === "json" || type.name === "jsonb");
 }
 
 /**

@@ -277,3 +277,47 @@ test("rows that a policy without claims shows are checked once per role, and onl
   for (const sub of ["a", "b", "c"]) expect(await check(viewer(sub), table, published)).toEqual([true]);
   expect(checked).toEqual(['{"sub":"a"} 3', '{"sub":"a"} 2', '{"sub":"b"} 2', '{"sub":"a"} 1']);
 });
+
+test("the null of JSON is not the SQL null for policies and filters, nor for generated columns", async () => {
+  await run(`create domain public.document as jsonb;
+    create table public.documents (id int primary key, data jsonb, more json, other public.document,
+      has_data boolean generated always as (data is not null) stored);
+    alter table public.documents enable row level security;
+    create policy shown on public.documents for select using (has_data and (more is null or other is not null));
+    grant select on public.documents to anon`);
+  const client = clients[0]!;
+  const subscribe = (topic: string, filter: string) =>
+    client.join(topic, {
+      postgres_changes: [
+        { event: "INSERT", schema: "public", table: "documents", ...(filter && { filter }) },
+        { event: "INSERT", schema: "public", table: "ends" },
+      ],
+    });
+  await subscribe("realtime:all", "");
+  await subscribe("realtime:null", "data=eq.null");
+  await run("truncate ends");
+  await run(`insert into documents values (1, 'null', null, null), (2, null, null, null), (3, '1', 'null', null),
+    (4, 'null', ' null ', 'null'), (5, '{}', null, null)`);
+  await run("insert into ends values ('json')");
+  const sentTo = async (of: string) => {
+    await client.until(({ topic, payload }) => topic === of && payload.data?.table === "ends");
+    return client.items.flatMap(({ topic, payload }) =>
+      topic === of && payload.data?.table === "documents" ? [payload.data.record.id] : [],
+    );
+  };
+  const selected = await selectFrom("documents");
+  expect(selected).toEqual([1, 4, 5]);
+  expect([await sentTo("realtime:all"), await sentTo("realtime:null")]).toEqual([selected, [1, 4]]);
+  for (const topic of ["realtime:all", "realtime:null"]) await client.reply(client.say(topic, "phx_leave", {}));
+  client.items.length = 0;
+  await run("drop table public.documents; drop domain public.document");
+});
+
+/** The rows that the anonymous role selects. */
+async function selectFrom(table: string): Promise<number[]> {
+  await run("begin");
+  await run("set local role anon");
+  const { rows } = await run(`select id from ${table} order by id`);
+  await run("rollback");
+  return rows.map(({ id }) => id);
+}
