@@ -25,7 +25,7 @@ import {
   type ReplayRequest,
   stringifyValue,
 } from "./protocol/messages.ts";
-import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
+import { encodeSocketFrame, type Outbox, Pacer } from "./protocol/outbox.ts";
 import { encodeReplayed, type ReadKeptMessages } from "./replay.ts";
 import { Subscription, type SubscriptionDependencies } from "./subscription.ts";
 
@@ -76,6 +76,8 @@ const TOPIC_PREFIX = "realtime:";
 const MAX_TOPIC_LENGTH = 1_000;
 /** The limit of keys, because all members of a topic are sent the keys of all. */
 const MAX_PRESENCE_KEY_LENGTH = 1_000;
+/** The time limit for a client to read replayed messages before it is sent the rest, which disconnects it if that is too much. */
+const MAX_REPLAY_PACING_MS = 5_000;
 const PUBLIC_ACCESS: TopicReadAccess = { broadcast: true, presence: true };
 
 /** One join of one topic. */
@@ -349,8 +351,12 @@ export class Channel implements TopicMember {
     const { readKeptMessages, log } = this.#dependencies;
     try {
       const messages = await readKeptMessages(this.channelTopic.name, request);
-      if (this.#isClosed || !this.receivesBroadcasts) return;
-      for (const message of messages) this.#push("broadcast", encodeReplayed(message));
+      const pacer = new Pacer(MAX_REPLAY_PACING_MS);
+      for (const message of messages) {
+        if (this.outbox.isFull) await pacer.wait([this.outbox]);
+        if (this.#isClosed || !this.receivesBroadcasts) return;
+        this.#push("broadcast", encodeReplayed(message));
+      }
     } catch (error) {
       log.warn({ err: error }, "messages of a channel could not be replayed");
       if (this.#isClosed) return;

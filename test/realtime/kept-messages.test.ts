@@ -3,6 +3,7 @@ import { connect } from "../db/callers.ts";
 import { useFixture } from "../fixture.ts";
 import { serve } from "../serve.ts";
 import { makeSupabaseProject } from "../supabase-template.ts";
+import { until } from "../until.ts";
 import { Inbox } from "./inbox.ts";
 import { type Client, clientOf, subscribed } from "./service.ts";
 
@@ -143,6 +144,19 @@ test("a private channel replays the newest messages of its topic since a time, i
     "update realtime.messages set inserted_at = inserted_at + interval '1 second' where payload ->> 'n' in ('26', '27')",
   );
   expect(numbers(await replayed({ since: rows[0].ms + 1 }, 2))).toEqual([26, 27, "last"]);
+});
+
+test("a replay of large messages disconnects nobody who reads, and leaves out the oldest beyond 4 MiB", async () => {
+  await owner.query(
+    "select realtime.send(jsonb_build_object('n', n, 'text', repeat('x', 200000)), 'said', 'room:1') from generate_series(1, 25) as n",
+  );
+  await owner.query("update realtime.messages set inserted_at = now() + (payload ->> 'n')::int * interval '1 ms'");
+  const client = await signedIn(BOB);
+  const heard = await hearing(client, "room:1", { replay: { since: 0 } });
+  const replayed = () => heard.items.flatMap(({ payload, meta }) => (meta?.replayed ? [payload.n] : []));
+  await until(() => replayed().includes(25) || !client.realtime.isConnected());
+  expect(replayed()).toEqual(Array.from({ length: 20 }, (_, index) => index + 6));
+  expect(client.realtime.isConnected()).toBe(true);
 });
 
 test("a replay of a public channel, or with values that are none, is refused", async () => {
