@@ -79,7 +79,7 @@ async function authenticate(request: BroadcastRequest, { authenticator }: HttpBr
   return caller;
 }
 
-/** Sends a batch. Messages to topics that the caller may not write to are left out. */
+/** Sends a batch, after all its topics were checked. Messages to topics that the caller may not write to are left out. */
 async function sendBatch(
   request: BroadcastRequest,
   caller: Caller,
@@ -88,11 +88,12 @@ async function sendBatch(
   const { authorization, broadcaster, bodyLimitOf } = dependencies;
   const messages = parseBatch(await readJsonBody(request, bodyLimitOf(caller)));
   const permissions = new Map<string, boolean>();
-  for (const { channelTopic, broadcast } of messages) {
+  for (const { channelTopic } of messages) {
     const key = topicKey(channelTopic);
-    const isAllowed = permissions.get(key) ?? (await authorization.mayWrite(caller, channelTopic, "broadcast"));
-    permissions.set(key, isAllowed);
-    if (isAllowed) await broadcaster.send(channelTopic, broadcast, null)();
+    if (!permissions.has(key)) permissions.set(key, await authorization.mayWrite(caller, channelTopic, "broadcast"));
+  }
+  for (const { channelTopic, broadcast } of messages) {
+    if (permissions.get(topicKey(channelTopic))) await broadcaster.send(channelTopic, broadcast, null)();
   }
 }
 

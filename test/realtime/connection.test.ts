@@ -665,6 +665,15 @@ test("without a change stream, table changes are rejected with the reason, and e
   await client.join("realtime:y");
   client.say("realtime:y", "broadcast", { type: "broadcast", event: "hi", payload: {} });
   expect((await hears.binary.count(1))[0]!.toString()).toContain("hi");
+  const sendBatch = (batch: readonly object[]) =>
+    fetch(`${service.url}/realtime/v1/api/broadcast`, {
+      method: "POST",
+      headers: { apikey: anonKey, "Content-Type": "application/json" },
+      body: JSON.stringify({ messages: batch }),
+    });
+  const half = { topic: "y", event: "half", payload: {} };
+  // The permission of the second message cannot be read without the table of messages.
+  expect((await sendBatch([half, { ...half, private: true }])).status).toBe(403);
   // The messages are more than a client may leave unread, but it reads them.
   const messages = Array.from({ length: 10 }, () => ({
     topic: "y",
@@ -672,15 +681,10 @@ test("without a change stream, table changes are rejected with the reason, and e
     payload: { x: "x".repeat(80_000) },
   }));
   const closed = once(hears.socket, "close").then(([code]) => code);
-  const send = () =>
-    fetch(`${service.url}/realtime/v1/api/broadcast`, {
-      method: "POST",
-      headers: { apikey: anonKey, "Content-Type": "application/json" },
-      body: JSON.stringify({ messages }),
-    });
-  const answers = await Promise.all(Array.from({ length: 10 }, send));
+  const answers = await Promise.all(Array.from({ length: 10 }, () => sendBatch(messages)));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
   expect(await Promise.race([hears.binary.count(101), closed])).toHaveLength(101);
+  expect(hears.binary.items.filter((frame) => frame.includes("half"))).toEqual([]);
   await Promise.all(clients.splice(0).map((each) => each.close()));
   await service.stop();
   await database.drop();
