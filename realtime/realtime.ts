@@ -8,7 +8,7 @@ import {
   NO_REQUEST,
   roleSettings,
 } from "#accounts/identity";
-import type { CatalogKeeper } from "#catalog/loading";
+import { type CatalogKeeper, makeCatalogRefresh } from "#catalog/loading";
 import type { Config } from "#config";
 import { type CsrfProtection, makeBodyLimits } from "#http";
 import { RequestRecorder } from "#http/observability";
@@ -104,6 +104,7 @@ function makeChannelDependencies(
   const asOwner: Database["asOwner"] = (work) => database.asOwner(work);
   const publication = makePublication(asOwner, dependencies.publication);
   const findMissingColumns = makeFindMissingPolicyColumns(asOwner);
+  const refreshCatalog = makeCatalogRefresh(catalog);
   const members = new TopicMembers();
   const receive = (message: GatewayMessage, gateway: string | null): void | Promise<void> => {
     if (message.kind === "broadcast") return broadcaster.receive(message);
@@ -150,6 +151,7 @@ function makeChannelDependencies(
     bindingReaderFor: (caller, outbox) => {
       const readBinding = makeBindingReader({
         catalog,
+        refreshCatalog,
         role: caller.role,
         publication,
         findMissingColumns,

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { type CatalogColumn, type CatalogTable, type QualifiedName, readTableAccess, type TableAccess } from "#catalog";
-import type { CatalogKeeper } from "#catalog/loading";
+import type { CatalogKeeper, CatalogRefresh } from "#catalog/loading";
 import { toHttpError } from "#http";
 import type { RequestRecorder } from "#http/observability";
 import { namesClock } from "#live/matching";
@@ -43,7 +43,8 @@ export type Binding = {
 };
 
 type BindingDependencies = {
-  readonly catalog: Pick<CatalogKeeper, "current" | "reload">;
+  readonly catalog: Pick<CatalogKeeper, "current">;
+  readonly refreshCatalog: CatalogRefresh;
   readonly role: string;
   readonly publication: Publication;
   readonly findMissingColumns: FindMissingPolicyColumns;
@@ -107,7 +108,16 @@ export function recordBinding(
 async function resolveBinding(
   request: BindingRequest,
   id: number,
-  { catalog, role, isAnonymous, publication, findMissingColumns, query, readValues }: BindingDependencies,
+  {
+    catalog,
+    refreshCatalog,
+    role,
+    isAnonymous,
+    publication,
+    findMissingColumns,
+    query,
+    readValues,
+  }: BindingDependencies,
 ): Promise<Binding | null> {
   const event = BINDING_EVENTS.find((name) => name === stringifyValue(request.event ?? "*").toUpperCase());
   const schema = parseNameOrWildcard(request.schema, "public");
@@ -123,7 +133,7 @@ async function resolveBinding(
     return conditions.length > 0 || select ? null : { id, event, schema, table, filters: [], select: null };
   }
   const columnNames = [...conditions.map(({ column }) => column), ...(select ?? [])];
-  const lookup = { catalog, role, query };
+  const lookup = { catalog, refreshCatalog, role, query };
   const readable =
     findReadableTable(lookup, { schema, name: table }, columnNames) ??
     (await findNewlyReadableTable(lookup, { schema, name: table }, columnNames));
@@ -139,7 +149,7 @@ async function resolveBinding(
 }
 
 type ReadableTable = { readonly table: CatalogTable; readonly access: TableAccess };
-type TableLookup = Pick<BindingDependencies, "catalog" | "role" | "query">;
+type TableLookup = Pick<BindingDependencies, "catalog" | "refreshCatalog" | "role" | "query">;
 
 /** Finds the table; null unless the catalogue says that the role may read it and all of these columns. */
 function findReadableTable(
@@ -153,9 +163,13 @@ function findReadableTable(
   return access && columns.every((column) => access.columns.has(column)) ? { table: found, access } : null;
 }
 
+// Whoever may select a table has the privilege for its system columns, which are not in the catalogue.
 const HAS_SELECT_PRIVILEGE = `
   select pg_catalog.has_any_column_privilege($1::pg_catalog.text, 'select')
-    and coalesce(pg_catalog.bool_and(pg_catalog.has_column_privilege($1::pg_catalog.text, name, 'select')), true)
+    and coalesce(pg_catalog.bool_and(pg_catalog.has_column_privilege($1::pg_catalog.text, name, 'select') and exists (
+      select from pg_catalog.pg_attribute
+      where attrelid = $1::pg_catalog.regclass and attname = name and attnum > 0 and not attisdropped
+    )), true)
   from pg_catalog.json_array_elements_text($2::pg_catalog.json) as name`;
 
 /** Finds a table that was created or granted a moment ago and may not be in the catalogue yet. */
@@ -164,8 +178,9 @@ async function findNewlyReadableTable(
   name: QualifiedName,
   columns: readonly string[],
 ): Promise<ReadableTable | null> {
-  const { catalog, query } = lookup;
-  if (!catalog.current().schemas.get(name.schema)?.exposed) return null;
+  const { catalog, refreshCatalog, query } = lookup;
+  const current = catalog.current();
+  if (!current.schemas.get(name.schema)?.exposed) return null;
   const values = [quotedName(name.schema, name.name), JSON.stringify(columns)];
   try {
     const [row] = await query({ text: HAS_SELECT_PRIVILEGE, values });
@@ -173,8 +188,7 @@ async function findNewlyReadableTable(
   } catch (error) {
     return nullUnlessServerError(error);
   }
-  await catalog.reload();
-  return findReadableTable(lookup, name, columns);
+  return (await refreshCatalog(current)) ? findReadableTable(lookup, name, columns) : null;
 }
 
 /** Parses a name. `*` and an empty name stand for any name. */

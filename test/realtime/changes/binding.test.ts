@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { makeCatalogRefresh } from "../../../catalog/catalog-keeper.ts";
 import { makeBindingReader } from "../../../realtime/changes/binding.ts";
 import { useFixture } from "../../fixture.ts";
 import { RawClient } from "../raw-client.ts";
@@ -56,11 +57,35 @@ test("many bindings of a table without privileges query them once", async () => 
     request++;
     return [["f"]];
   };
-  const terms = { catalog, role: "anon", isAnonymous: true, publication: published, findMissingColumns: blindSpots };
+  const terms = {
+    ...{ catalog, refreshCatalog: makeCatalogRefresh(catalog), role: "anon", isAnonymous: true },
+    ...{ publication: published, findMissingColumns: blindSpots },
+  };
   const read = makeBindingReader({ ...terms, query: ask, readValues: ask });
   const bindings = Array.from({ length: 100 }, (_, n) => ({ event: "*", table: "notes", filter: `price=eq.${n}` }));
   const resolved = await Promise.all(bindings.map((binding, at) => read(binding, at + 1)));
   expect(resolved).toEqual(bindings.map(() => null));
   expect(request).toBe(1);
+  await catalog.close();
+});
+
+test("a binding that names a system column is refused without loading the catalogue", async () => {
+  const { catalog, publication, findMissingColumns } = await servicesWith(new StreamByHand(), fixture);
+  const query = async ({ text, values = [] }: { readonly text: string; readonly values?: readonly unknown[] }) => {
+    await fixture.owner.query("begin");
+    await fixture.owner.query("set local role anon");
+    const { rows } = await fixture.owner.query<boolean[]>({ text, values: [...values], rowMode: "array" });
+    await fixture.owner.query("commit");
+    return rows.map((row) => row.map((value) => (value ? "t" : "f")));
+  };
+  const read = makeBindingReader({
+    ...{ catalog, refreshCatalog: makeCatalogRefresh(catalog), role: "anon", isAnonymous: true },
+    ...{ publication, findMissingColumns, query, readValues: query },
+  });
+  const { confirmedAt } = catalog.state();
+  expect(await read({ table: "news", select: ["title"] }, 1)).toMatchObject({ table: "news" });
+  expect(await read({ table: "news", filter: "ctid=eq.(0,1)" }, 2)).toBe(null);
+  expect(await read({ table: "news", select: ["xmin"] }, 3)).toBe(null);
+  expect(catalog.state().confirmedAt).toBe(confirmedAt);
   await catalog.close();
 });
