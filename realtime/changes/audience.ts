@@ -197,7 +197,7 @@ export function splitByClaims({ members, ...rest }: SubscriberGroup): readonly S
   return [...parts.values()].map((part) => ({ ...rest, caller: part[0]!.subscriber.caller, members: part }));
 }
 
-export function matchesTable(
+function matchesTable(
   { schema, table }: Binding,
   relation: { readonly schema: string; readonly name: string },
 ): boolean {

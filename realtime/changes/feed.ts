@@ -15,7 +15,8 @@ import { unavailable } from "#runtime";
 import { batchLookups, type Supervisor, type WorkReport } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import { type Outbox, Pacer } from "../protocol/outbox.ts";
-import { type AudienceDependencies, matchesTable, PublicationWatch } from "./audience.ts";
+import { type AudienceDependencies, PublicationWatch } from "./audience.ts";
+import { BoundTables } from "./bound-tables.ts";
 import { type CheckChanges, type DeliveriesByRelation, makeCheckChanges } from "./check-changes.ts";
 import { changeBytes, changePosition, type FeedEntry, isStep, type PendingChange } from "./delivery.ts";
 import { FilterBacklogs, type FilterEvaluator } from "./filter-evaluation.ts";
@@ -86,6 +87,7 @@ export class ChangeFeed {
   readonly #backlogs = new FilterBacklogs();
   /** Subscribers whose tables are decoded. Those of them who are sent changes are active. */
   readonly #subscribers = new Set<ChangeSubscriber>();
+  readonly #boundTables = new BoundTables();
   readonly #active = new Set<ChangeSubscriber>();
   readonly #checkChanges: CheckChanges;
   readonly #publicationWatch: PublicationWatch;
@@ -173,7 +175,7 @@ export class ChangeFeed {
 
   /** Delivers transactions that commit after this call. Resolves when the stream has reached that point. */
   async subscribe(subscriber: ChangeSubscriber): Promise<void> {
-    this.#subscribers.add(subscriber);
+    this.#addSubscriber(subscriber);
     try {
       await this.opened();
       await this.#publicationWatch.begin(subscriber);
@@ -181,7 +183,7 @@ export class ChangeFeed {
       // A refusal is reported to the subscribers of that moment only; this one would never receive anything.
       this.assertAvailable();
     } catch (error) {
-      this.#subscribers.delete(subscriber);
+      this.#removeSubscriber(subscriber);
       throw error;
     }
     if (this.#subscribers.has(subscriber)) this.#active.add(subscriber);
@@ -190,13 +192,13 @@ export class ChangeFeed {
   /** Continues at the subscriber's position. Allowed only if nothing later was delivered here. */
   addFromReplay(subscriber: ChangeSubscriber): void {
     this.#publicationWatch.continue(subscriber);
-    this.#subscribers.add(subscriber);
+    this.#addSubscriber(subscriber);
     this.#active.add(subscriber);
   }
 
   /** Replaces a subscriber between two changes. */
   replace(old: ChangeSubscriber, successor: ChangeSubscriber): Promise<void> {
-    this.#subscribers.add(successor);
+    this.#addSubscriber(successor);
     this.#publicationWatch.continue(successor);
     return new Promise((resolve) => {
       const run = (): void => {
@@ -214,7 +216,7 @@ export class ChangeFeed {
   }
 
   remove(subscriber: ChangeSubscriber): void {
-    this.#subscribers.delete(subscriber);
+    this.#removeSubscriber(subscriber);
     this.#active.delete(subscriber);
     this.#backlogs.remove(subscriber);
   }
@@ -222,7 +224,7 @@ export class ChangeFeed {
   /** Removes all subscribers, and returns them. */
   removeAll(): readonly ChangeSubscriber[] {
     const subscribers = [...this.#subscribers];
-    this.#subscribers.clear();
+    for (const subscriber of subscribers) this.#removeSubscriber(subscriber);
     this.#active.clear();
     this.#backlogs.clear();
     return subscribers;
@@ -241,10 +243,19 @@ export class ChangeFeed {
     this.#backlogs.clear();
   }
 
+  #addSubscriber(subscriber: ChangeSubscriber): void {
+    if (this.#subscribers.has(subscriber)) return;
+    this.#subscribers.add(subscriber);
+    this.#boundTables.add(subscriber.bindings);
+  }
+
+  #removeSubscriber(subscriber: ChangeSubscriber): void {
+    if (this.#subscribers.delete(subscriber)) this.#boundTables.remove(subscriber.bindings);
+  }
+
   #follower(): ChangeFollower {
     return {
-      wants: (relation) =>
-        [...this.#subscribers].some(({ bindings }) => bindings.some((each) => matchesTable(each, relation))),
+      wants: (relation) => this.#boundTables.has(relation),
       change: (change, transaction) => this.#receiveChange(change, transaction),
       commit: ({ commitLsn }) => this.#push({ kind: "commit", position: endOfTransaction(commitLsn) }),
       message: (message) => this.#handleMessage(message),

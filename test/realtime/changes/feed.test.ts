@@ -136,6 +136,30 @@ test("changes that a promoted standby never had are discarded if they were not d
   await services.catalog.close();
 });
 
+test("the stream is asked only for tables of present subscribers, at a cost that does not depend on their bindings", async () => {
+  const stream = new StreamByHand();
+  const services = await servicesWith(stream, fixture);
+  const feed = new ChangeFeed({ ...services, since: null });
+  let reads = 0;
+  const listener = new Listener();
+  const counted = new Proxy(listener, {
+    get: (target, name) => {
+      if (name === "bindings") reads++;
+      return Reflect.get(target, name);
+    },
+  });
+  const isWanted = () => stream.wants({ schema: "public", name: "news" });
+  expect(isWanted()).toBe(false);
+  feed.addFromReplay(counted);
+  const before = reads;
+  expect([isWanted(), stream.wants({ schema: "public", name: "notes" }), reads]).toEqual([true, false, before]);
+  feed.remove(counted);
+  feed.remove(counted);
+  expect(isWanted()).toBe(false);
+  feed.close();
+  await services.catalog.close();
+});
+
 describe("a change that is checked while the schema changes", () => {
   async function deliver(change: (check: number, stream: StreamByHand) => Promise<void>) {
     const stream = new StreamByHand();

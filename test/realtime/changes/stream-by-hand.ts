@@ -8,6 +8,7 @@ import {
 import type {
   ChangeFollower,
   HistoryPosition,
+  ReplicatedRelation,
   ReplicationState,
   ReplicationStream,
 } from "../../../live/stream/changes.ts";
@@ -75,6 +76,12 @@ export class StreamByHand implements ReplicationStream {
       follower.change({ kind: "INSERT", relation, new: [id], old: null, index: 0 }, transaction);
       follower.commit?.(transaction);
     }
+  }
+
+  /** True if a follower wants the changes of the table. */
+  wants(table: Pick<ReplicatedRelation, "schema" | "name">): boolean {
+    const relation = { oid: 0, ...table, replicaIdentity: "full" as const, columns: [] };
+    return [...this.#followers].some((follower) => follower.wants(relation));
   }
 
   /** The message that the database writes when its schema has changed. */
