@@ -20,7 +20,12 @@ export type BaseType = NamedType & {
 };
 export type OperatorSchema = { readonly name: string; readonly grants: Grants };
 export type EnumType = NamedType & { readonly kind: "enum"; readonly values: readonly string[] };
-type ArrayType = NamedType & { readonly kind: "array"; readonly element: DataType };
+export type ArrayType = NamedType & {
+  readonly kind: "array";
+  readonly element: DataType;
+  /** The character between the elements in text: a semicolon for boxes, a colon for PostGIS's geometries. */
+  readonly delimiter: string;
+};
 type RangeType = NamedType & { readonly kind: "range" | "multirange"; readonly element: DataType };
 type DomainType = NamedType & {
   readonly kind: "domain";

@@ -20,6 +20,7 @@ export {
 } from "./catalog.ts";
 export type { CatalogQuery } from "./catalog-query.ts";
 export {
+  type ArrayType,
   type BaseType,
   baseTypeOf,
   type CompositeType,

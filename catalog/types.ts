@@ -28,6 +28,7 @@ type TypeRow = QualifiedName & {
   comment: string | null;
   typtype: "b" | "c" | "d" | "e" | "m" | "p" | "r";
   isArray: boolean;
+  delimiter: string;
   element: number;
   base: number;
   overSql: string | null;
@@ -99,7 +100,7 @@ const TYPE_COMPARABILITY = `
 
 const TYPES = `${WANTED_TYPES}, ${TYPE_COMPARABILITY}
   select t.oid, n.nspname as schema, t.typname as name, format_type(t.oid, null) as "sqlName", d.description as comment,
-    t.typtype, t.typcategory = 'A' and t.typelem <> 0 as "isArray",
+    t.typtype, t.typcategory = 'A' and t.typelem <> 0 as "isArray", t.typdelim as delimiter,
     case when t.typtype in ('r', 'm')
       then (select r.rngsubtype from pg_range r where t.oid in (r.rngtypid, r.rngmultitypid))
       else t.typelem end as element,
@@ -189,7 +190,7 @@ type TypeSources = {
 function toDataType(row: TypeRow, { of, grantsOf, checksOf, attributesOf }: TypeSources): DataType {
   const { oid, schema, name, sqlName, comment } = row;
   const named = { oid, schema, name, sqlName, comment };
-  if (row.isArray) return { ...named, kind: "array", element: of(row.element) };
+  if (row.isArray) return { ...named, kind: "array", element: of(row.element), delimiter: row.delimiter };
   switch (row.typtype) {
     case "b":
       return { ...named, kind: "base", comparison: row.comparison, operatorSchema: toOperatorSchema(row, grantsOf) };

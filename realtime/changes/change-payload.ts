@@ -1,4 +1,4 @@
-import { baseTypeOf, type CatalogTable, type DataType, type TableAccess } from "#catalog";
+import { type ArrayType, baseTypeOf, type CatalogTable, type DataType, type TableAccess } from "#catalog";
 import type {
   CommittedTransaction,
   ReplicatedColumn,
@@ -157,7 +157,7 @@ function rowBytes(row: ReplicatedRow | null): number {
 /** The same JSON that `to_jsonb` makes from the value. */
 export function toJsonText(text: string, declared: DataType): string {
   const type = baseTypeOf(declared);
-  if (type.kind === "array") return jsonArray(text, type.element);
+  if (type.kind === "array") return jsonArray(text, type);
   if (type.kind === "composite") return jsonObject(text, type.attributes);
   if (type.schema !== "pg_catalog") return JSON.stringify(text);
   if (VERBATIM_TYPES.has(type.name)) return text;
@@ -173,7 +173,7 @@ function isoTime(text: string): string {
 }
 
 /** `{1,2,NULL}`, `{{"a b",c}}`, `[2:3]={1,2}`, `{(1,1),(0,0);(2,2),(1,1)}` for boxes, `1 2 3` for an int2vector. */
-function jsonArray(text: string, element: DataType): string {
+function jsonArray(text: string, { element, delimiter }: ArrayType): string {
   let at = text.indexOf("{");
   if (at < 0)
     return `[${text
@@ -181,7 +181,6 @@ function jsonArray(text: string, element: DataType): string {
       .filter(Boolean)
       .map((value) => toJsonText(value, element))
       .join(",")}]`;
-  const delimiter = element.schema === "pg_catalog" && element.name === "box" ? ";" : ",";
   const list = (): string => {
     const items: string[] = [];
     at++;

@@ -33,6 +33,7 @@ const VALUES = [
   ["jsonb[]", '{"{\\"a\\": 1}"}'],
   ["timestamptz[]", '{"2026-01-02 00:00:00+00"}'],
   ["box[]", "{(1,1),(0,0);(2,2),(1,1)}"],
+  ["public.area[]", "{(1,1),(0,0);(2,2),(1,1)}"],
   ["int2vector", "1 2 3"],
   ["oidvector", ""],
   ["public.mood", "happy"],
@@ -49,6 +50,7 @@ const database = useDatabase({
     set timezone = 'UTC';
     create type public.mood as enum ('happy');
     create domain public.positive as int check (value > 0);
+    create domain public.area as box;
     create type public.place as (id int, name text, seen bool, tags text[])`,
 });
 const client = useClient(database.ownerUrl);

@@ -12,7 +12,14 @@ const base = (name: string): DataType => ({
   sqlName: name,
 });
 const genre: DataType = { ...named, kind: "enum", name: "genre", sqlName: "genre", values: ["novel"] };
-const texts: DataType = { ...named, kind: "array", name: "_text", sqlName: "text[]", element: base("text") };
+const texts: DataType = {
+  ...named,
+  kind: "array",
+  name: "_text",
+  sqlName: "text[]",
+  element: base("text"),
+  delimiter: ",",
+};
 
 describe("a constant default", () => {
   test.each([
