@@ -1,4 +1,4 @@
-import { API_RESOURCE, type Caller, CredentialError } from "#accounts/identity";
+import { API_RESOURCE, type Caller, CredentialError, hasExpired } from "#accounts/identity";
 import type { ByteQuota } from "#runtime";
 import { isJsonObject } from "#runtime/json";
 import { Channel, type ChannelDependencies, type ChannelSocket } from "./channel.ts";
@@ -12,7 +12,6 @@ import {
   encodeMessage,
   errorReason,
   expiredToken,
-  isExpired,
   type MessageEnvelope,
   malformedToken,
   type ProtocolVersion,
@@ -308,7 +307,7 @@ function isUnknownKey(error: unknown): boolean {
 }
 
 function requireUnexpired(caller: Caller): Caller {
-  if (caller.expiresAt !== null && isExpired(caller.expiresAt)) throw expiredToken(caller.expiresAt);
+  if (caller.expiresAt !== null && hasExpired(caller.expiresAt)) throw expiredToken(caller.expiresAt);
   return caller;
 }
 

@@ -1,4 +1,4 @@
-import { CredentialError } from "#accounts/identity";
+import { CredentialError, hasExpired } from "#accounts/identity";
 import { readApiKey, toChannelReason, toHttpError } from "#http";
 import type { RequestHeaders } from "#http/request-info";
 import { isJsonObject } from "#runtime/json";
@@ -317,17 +317,12 @@ export function toTokenError(error: unknown, token: string): unknown {
     return new ChannelError("JwtSignatureError", "Failed to validate JWT signature");
   }
   const expiresAt = error.code === "TOKEN_EXPIRED" ? readExpiry(token) : null;
-  if (expiresAt !== null && isExpired(expiresAt)) return expiredToken(expiresAt);
+  if (expiresAt !== null && hasExpired(expiresAt)) return expiredToken(expiresAt);
   return new ChannelError("InvalidJWTToken", error.message);
 }
 
 export function malformedToken(): ChannelError {
   return new ChannelError("MalformedJWT", "The token provided is not a valid JWT");
-}
-
-/** True if the token has expired. Requests accept tokens a little longer, since clocks differ; an open channel ends on time. */
-export function isExpired(expiresAt: number): boolean {
-  return expiresAt * 1000 <= Date.now();
 }
 
 export function expiredToken(expiresAt: number): ChannelError {
