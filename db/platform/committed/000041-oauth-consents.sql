@@ -1,5 +1,5 @@
---! Previous: sha1:6ab70c054bfec04689855475e45e37e76e39bc3e
---! Hash: sha1:bcbd3d977d10f058d43fdf62d7df2418af30ed6a
+--! Previous: sha1:8b3fec4a510449af88b3193db49f552dcbe3a683
+--! Hash: sha1:0de6aac752d5f0525e2530571521564d0b4f3a9d
 --! Message: oauth consents
 
 -- A sign-in of an application ends when the consent ends that it began with: a later consent, which may be to less, does not prolong it.
