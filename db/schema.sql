@@ -785,7 +785,7 @@ create table auth.oauth_sessions (
   grant_id uuid not null,
   scopes text[] not null,
   resource text not null,
-  expires_at timestamp with time zone not null,
+  expires_at timestamp with time zone,
   constraint content_service_oauth_sessions_pkey PRIMARY KEY (session_id),
   constraint content_service_oauth_sessions_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES auth.oauth_grants(id) ON DELETE CASCADE,
   constraint content_service_oauth_sessions_session_id_fkey FOREIGN KEY (session_id) REFERENCES auth.token_sessions(id) ON DELETE CASCADE
@@ -4385,7 +4385,8 @@ begin
   if not v_account.is_anonymous then
     return;
   end if;
-  if (provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false))
+  if v_email is not null
+    and (provider.trusts_email or coalesce((claims ->> 'email_verified')::boolean, false))
     and not exists (select from auth.account_faults(null, v_email, null, null) as fault where fault.field = 'email')
     and auth.find_user(v_email) is null
   then

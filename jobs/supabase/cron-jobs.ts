@@ -70,18 +70,17 @@ export class CronJobs {
     const timer = setTimeout(resolve, milliseconds);
     await Promise.race([Promise.allSettled([...this.#running]), timeUp]);
     clearTimeout(timer);
-    const pids = [...this.#clients].map(pidOf);
-    if (pids.length > 0)
-      await this.#options
-        .asOwner((client) =>
-          client.query(
-            "select pg_catalog.pg_cancel_backend(pid) from pg_catalog.unnest($1::pg_catalog.int4[]) as pid",
-            [pids],
-          ),
-        )
-        .catch(() => {});
+    await Promise.all([...this.#clients].map((client) => this.#cancel(client)));
     await Promise.allSettled([...this.#running]);
     await this.#logins.close();
+  }
+
+  /** An owner who is no superuser may not cancel the command of another role, whose connection is ended instead. */
+  async #cancel(client: pg.Client): Promise<void> {
+    const cancelled = this.#options.asOwner((owner) =>
+      owner.query("select pg_catalog.pg_cancel_backend($1)", [pidOf(client)]),
+    );
+    await cancelled.catch(() => client.end().catch(() => {}));
   }
 
   /** Resolves with the pause until the next possible time of a job: a second, or the next minute. */
@@ -135,7 +134,7 @@ export class CronJobs {
       });
     } catch (error) {
       if (hasBegun) throw error;
-      this.#logins.forget(job.username);
+      await this.#logins.forget(job.username);
       const { status, message } = failureOf(error);
       const hint = (error as { code?: string }).code === INSUFFICIENT_PRIVILEGE ? LOGIN_HINT : "";
       await this.#end(await this.#beginRun(job, null), { status, message: `${message}${hint}` });

@@ -29,18 +29,23 @@ export class CronLogins {
 
   /** Returns the URL of a session that may become the role. */
   async urlFor(role: string): Promise<string> {
-    const known = await this.#logins.get(role);
-    if (known && known.madeAt + RENEWAL_MS < Date.now()) this.#logins.delete(role);
+    const known = this.#logins.get(role);
+    const isOld = ((await known)?.madeAt ?? 0) + RENEWAL_MS < Date.now();
+    if (isOld && this.#logins.get(role) === known) this.#logins.delete(role);
     const login = this.#logins.get(role) ?? this.#make(role);
     this.#logins.set(role, login);
     // A failed attempt is repeated by the next run.
-    login.catch(() => this.#logins.delete(role));
+    login.catch(() => {
+      if (this.#logins.get(role) === login) this.#logins.delete(role);
+    });
     return withLogin(this.#url, await login);
   }
 
   /** Makes another login at the next run, because this one was refused. */
-  forget(role: string): void {
+  async forget(role: string): Promise<void> {
+    const login = await this.#logins.get(role)?.catch(() => null);
     this.#logins.delete(role);
+    if (login) await this.#drop(login.name).catch(() => {});
   }
 
   async close(): Promise<void> {

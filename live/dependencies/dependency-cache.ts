@@ -1,7 +1,7 @@
 import type { AsOwner } from "#postgres/database";
 import type { Statement, StatementContext } from "#postgres/statement";
 import { unavailable } from "#runtime";
-import { readsClock } from "./clock-values.ts";
+import { namesClock } from "./clock-values.ts";
 import type { DefinitionChanges } from "./definition-changes.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 import { readQueryDependencies } from "./read-query-dependencies.ts";
@@ -49,7 +49,8 @@ export class DependencyCache {
   /** The dependencies of the statement with its values: a run of `now` is another query at each time. */
   async #ofValues(each: CallerStatement): Promise<QueryDependencies> {
     const dependencies = await this.#ofStatement(each);
-    if (!readsClock(dependencies.timeParameters, each.statement.values)) return dependencies;
+    const values = dependencies.timeParameters.map((index) => each.statement.values[index] ?? null);
+    if (!values.some((value) => value !== null && namesClock(String(value)))) return dependencies;
     return { ...dependencies, obstacles: [...dependencies.obstacles, DEPENDS_ON_TIME] };
   }
 

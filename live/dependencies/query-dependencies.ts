@@ -1,4 +1,3 @@
-import type { TimeParameter } from "./clock-values.ts";
 import type { RowFilter } from "./row-filters.ts";
 
 /** A relation that a query reads, directly or through views, functions and policies. */
@@ -26,8 +25,8 @@ export type QueryDependencies = {
   readonly fingerprint: string;
   /** The conditions that the rows of some relations must meet to change the result at all. */
   readonly rowFilters: readonly RowFilter[];
-  /** The parameters of the statement whose values may name the time of a run, such as `now`. */
-  readonly timeParameters: readonly TimeParameter[];
+  /** The indexes of the parameters whose values may name the time of a run, such as `now`. */
+  readonly timeParameters: readonly number[];
 };
 
 export type DecidingObjects = { readonly relations: readonly number[]; readonly functions: readonly number[] };

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { readDistributedTables } from "#catalog";
 import type { AsOwner } from "#postgres/database";
 import type { Statement } from "#postgres/statement";
-import { hasClockCast, hasClockLiteral, type TimeParameter } from "./clock-values.ts";
+import { hasClockCast, hasClockLiteral } from "./clock-values.ts";
 import { type ParsedFunction, parseBody, type UnparsedFunction } from "./parse-bodies.ts";
 import { findClaims, IS_IMMUTABLE_C, type PolicyDependency, unprintedTexts } from "./policy-dependencies.ts";
 import type { DecidingObjects, QueryDependencies } from "./query-dependencies.ts";
@@ -245,14 +245,7 @@ const DEPENDENCIES = `${USED}, found (class, object) as (
     select distinct called[1]::pg_catalog.oid as oid
     from trees cross join lateral pg_catalog.regexp_matches(tree, ${CALL_IN_TREE}, 'g') as called where not is_of_others
   ) as called join pg_catalog.pg_proc p on p.oid = called.oid
-  where p.oid < ${FIRST_USER_OID} and p.provolatile <> 'i'
-  union all
-  -- What JSON is read into.
-  select pg_catalog.json_build_object('kind', 'document with times') where exists (
-    select from trees cross join lateral pg_catalog.regexp_matches(tree, ':funccoltypes \\(o ([0-9 ]+)\\)', 'g') as read
-      cross join lateral pg_catalog.unnest(pg_catalog.string_to_array(read[1], ' ')::pg_catalog.oid[]) as member (type)
-    where is_statement and ${isTime("member.type")}
-  )`;
+  where p.oid < ${FIRST_USER_OID} and p.provolatile <> 'i'`;
 
 /** True if "$user" in a search path is a schema for some role. */
 const ARE_ROLES_SCHEMAS = `select exists (
@@ -359,12 +352,9 @@ async function readInTransaction(
     dependency.kind === "relation" ? { ...dependency, isDistributed: distributed.has(dependency.oid) } : dependency,
   );
   const summary = summarize(objects, bodies, published[0]?.all_events === true);
-  const readsDocuments = objects.some(({ kind }) => kind === "document with times");
   return {
     ...summary,
-    timeParameters: parameters.flatMap(({ isTime, isDocument }, index) =>
-      isTime || (isDocument && readsDocuments) ? { index, isDocument } : [],
-    ),
+    timeParameters: parameters.flatMap(({ isTime }, index) => (isTime ? index : [])),
     texts: [text, ...summary.texts],
     fingerprint: await fetchFingerprint(client, summary.deciding),
   };
@@ -412,14 +402,13 @@ async function parseBodies(
   return { routines, unread, copied: copied.difference(unread) };
 }
 
-type ParsedParameter = Omit<TimeParameter, "index"> & { readonly type: string; readonly isTime: boolean };
+type ParsedParameter = { readonly type: string; readonly isTime: boolean };
 
 async function readParameters(client: pg.ClientBase, text: string): Promise<ParsedParameter[]> {
   await client.query(`prepare live_query as ${text}`);
   try {
     const { rows } = await client.query<ParsedParameter>(
-      `select pg_catalog.format_type(parameter.type, null) as type, ${isTime("parameter.type")} as "isTime",
-         parameter.type in ('pg_catalog.json'::pg_catalog.regtype, 'pg_catalog.jsonb'::pg_catalog.regtype) as "isDocument"
+      `select pg_catalog.format_type(parameter.type, null) as type, ${isTime("parameter.type")} as "isTime"
        from pg_catalog.pg_prepared_statements, pg_catalog.unnest(parameter_types::pg_catalog.oid[]) with ordinality as parameter (type, number)
        where name = 'live_query' order by number`,
     );

@@ -8,7 +8,7 @@ import {
   type PatternRoutes,
   withNoStore,
 } from "#http";
-import { authenticateCaller, authRequired } from "#rest-gateway/authenticate";
+import { authenticateCaller, authRequired, requireSecondFactor } from "#rest-gateway/authenticate";
 import { accessRoutes } from "./access-routes.ts";
 import { permissionDenied } from "./admin-errors.ts";
 import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-request.ts";
@@ -76,6 +76,9 @@ function forAdministrators(routes: AdminRoutes, services: AdminServices): Patter
 async function authenticateAdministrator(request: MatchedRequest, services: AdminServices): Promise<Caller> {
   const caller = await authenticateCaller(request, services);
   if (caller.kind === "anonymous") throw authRequired();
-  if (isAdministrator(caller) && !isActedAs(caller)) return caller;
-  throw permissionDenied("Only administrators may do this: send a token of one.");
+  if (!isAdministrator(caller) || isActedAs(caller))
+    throw permissionDenied("Only administrators may do this: send a token of one.");
+  const { accounts } = services;
+  if (accounts && caller.kind !== "key") await requireSecondFactor(caller, { accounts });
+  return caller;
 }

@@ -354,20 +354,26 @@ function memberKey({ schema, name }: PublicationMember): string {
 function alteredPublicationReason(
   { bindings, caller }: ChangeSubscriber,
   altered: readonly PublicationMember[],
-  isReadable: (table: QualifiedName, role: string) => boolean,
+  isReadable: (table: QualifiedName, role: string) => boolean | null,
 ): string | null {
-  const found = altered.find(
-    (member) => bindings.some((binding) => matchesTable(binding, member)) && isReadable(member, caller.role),
-  );
-  return found ? `changes of ${found.name} were not published for a while` : null;
+  let reason: string | null = null;
+  for (const member of altered) {
+    if (!bindings.some((binding) => matchesTable(binding, member))) continue;
+    const readable = isReadable(member, caller.role);
+    if (readable) return `changes of ${member.name} were not published for a while`;
+    if (readable === null) reason = "changes of a table were not published for a while";
+  }
+  return reason;
 }
 
-/** Makes the check if a role may see rows of a table by one of the catalogues. */
+/** Makes the check if a role may see rows of a table by one of the catalogues; null if none of them has had the table yet. */
 function makeReadabilityCheck(catalogs: readonly Catalog[]) {
-  return (name: QualifiedName, role: string): boolean =>
-    catalogs.some((catalog) => {
+  return (name: QualifiedName, role: string): boolean | null => {
+    const known = catalogs.flatMap((catalog) => {
       const table = catalog.findTable(name);
-      const access = table && readTableAccess(catalog, table, role);
-      return access ? access.visibility !== "none" : false;
+      return table ? [readTableAccess(catalog, table, role)] : [];
     });
+    if (known.length > 0) return known.some((access) => access !== null && access.visibility !== "none");
+    return catalogs.some(({ schemas }) => schemas.get(name.schema)?.exposed) ? null : false;
+  };
 }

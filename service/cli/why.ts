@@ -220,10 +220,7 @@ function parseAddress(addressOrUrl: string): ExplainableRequest {
   const address = addressOrUrl.replace(/^https?:\/\/[^/]+(?=\/)/i, "");
   const { pathname, searchParams } = new URL(address, "http://localhost");
   if (isPathUnder(STORAGE_PREFIX, pathname)) {
-    const policies = "select * from pg_policies where schemaname = 'storage' and tablename = 'objects'";
-    throw new UsageError(
-      `Requests for files are not explained. The policies that decide: ${commandLine("sql", `"${policies}"`)}`,
-    );
+    throw new UsageError("Requests for files are not explained: the policies of storage.objects decide.");
   }
   if (pathname !== REALTIME_PREFIX && !pathname.startsWith(`${REALTIME_PREFIX}/`)) return parseReadAddress(address);
   const [schema, request] = toTableRequest(searchParams);

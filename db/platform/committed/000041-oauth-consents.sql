@@ -1,11 +1,10 @@
 --! Previous: sha1:8b3fec4a510449af88b3193db49f552dcbe3a683
---! Hash: sha1:0de6aac752d5f0525e2530571521564d0b4f3a9d
+--! Hash: sha1:25236ea7485d099d73762ae7f624e7fad8ecea46
 --! Message: oauth consents
 
 -- A sign-in of an application ends when the consent ends that it began with: a later consent, which may be to less, does not prolong it.
 alter table auth.oauth_sessions add column expires_at timestamptz;
 update auth.oauth_sessions as held set expires_at = granted.expires_at from auth.oauth_grants as granted where granted.id = held.grant_id;
-alter table auth.oauth_sessions alter column expires_at set not null;
 comment on column auth.oauth_sessions.expires_at is 'When the consent ends that the sign-in began with.';
 
 create or replace function auth.exchange_oauth_code(

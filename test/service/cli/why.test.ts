@@ -326,7 +326,7 @@ describe("npm run why", () => {
       [["--insert", "{ notes { totalCount } }"], "A write is explained for a path below"],
       [["--delete", "/realtime/v1?table=notes"], "A write is explained for a path below"],
       [["mutation Add { createNote { id } }"], "Of GraphQL, only queries are explained."],
-      [["/storage/v1/object/avatars/2/me.png"], "Requests for files are not explained."],
+      [["/storage/v1/object/avatars/2/me.png"], "Requests for files are not explained:"],
       [["--insert", '{"id": 5}', "notes"], "Write the columns after --body: --insert --body '{\"id\": 5}'"],
     ])("%j is a usage error", async (words, error) => {
       const { code, stdout, stderr } = await why(...words);
