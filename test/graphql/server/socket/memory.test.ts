@@ -86,6 +86,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
     for (const each of [other, ...greedy])
       each.say({ type, id: "a", payload: { query: CREATED, variables: variables(110) } });
     await until(() => operations() === 8);
+    expect([other, ...greedy].flatMap(({ unheard }) => unheard)).toEqual([]);
   });
 
   test("also short parameters", async () => {
