@@ -128,7 +128,7 @@ describe("an address to return to", () => {
 test("what is stored of an application has the lengths that the table allows", () => {
   const { redirect_uris } = DOCUMENT;
   const nameOf = (document: object) => readClientMetadata({ redirect_uris, ...document }, "none").name;
-  expect(nameOf({ client_name: `${"a".repeat(199)}😀😀` })).toBe(`${"a".repeat(199)}😀`);
+  expect(nameOf({ client_name: `${"a".repeat(199)}😀😀` })).toBe("a".repeat(199));
   const app = `com.example.app:/${"a".repeat(300)}`;
   expect(nameOf({ redirect_uris: [app] })).toBe(app.slice(0, 200));
   const long = Array.from({ length: 11 }, (_, index) => `https://films.example/${index}${"a".repeat(1_950)}`);
