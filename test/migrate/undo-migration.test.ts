@@ -94,14 +94,14 @@ describe("refuses a migration that changes what was there", () => {
   const own = useFixture(() => migratedProject());
   // One after the other in one project: the last two change the column that the others write.
   test.each<[sql: string, reason: string]>([
-    ["update public.notes set text = 'two'", "It changes rows"],
+    ["update public.notes set text = 'two'", "It writes rows"],
     ...shareOf<[sql: string, reason: string]>([
-      ["insert into public.notes select id + 1, text from public.notes", "It changes rows"],
-      ["insert into public.log values ('line')", "It changes rows"],
+      ["insert into public.notes select id + 1, text from public.notes", "It writes rows"],
+      ["insert into public.log values ('line')", "It writes rows"],
     ]),
-    ["do $$ begin delete from public.notes where id > 5; end $$", "It changes rows"],
-    ["--! no-transaction\ncall public.fill()", "It changes rows"],
-    ["alter table public.notes alter column text type int using length(text)", "It changes rows"],
+    ["do $$ begin delete from public.notes where id > 5; end $$", "It writes rows"],
+    ["--! no-transaction\ncall public.fill()", "It writes rows"],
+    ["alter table public.notes alter column text type int using length(text)", "It writes rows"],
     ["alter table public.notes drop column text", "is dropped with its values"],
   ])("%s", async (sql, reason) => {
     const file = await own.add("project", "change", sql);
