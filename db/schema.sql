@@ -4502,24 +4502,22 @@ CREATE OR REPLACE FUNCTION auth.list_oauth_grants(user_id bigint)
  RETURNS TABLE(granted auth.oauth_grants, client auth.oauth_clients, last_used_at timestamp with time zone)
  LANGUAGE sql
  STABLE
-BEGIN ATOMIC
- SELECT ROW(granted.id, granted.user_id, granted.client_id, (granted.scopes || ARRAY( SELECT DISTINCT scope.scope
-            FROM (auth.oauth_sessions held
-              CROSS JOIN LATERAL unnest(held.scopes) scope(scope))
-           WHERE ((held.grant_id = granted.id) AND (held.expires_at > now()) AND (scope.scope <> ALL (granted.scopes)) AND (EXISTS ( SELECT
-                    FROM auth.refresh_tokens token
-                   WHERE ((token.family_id = held.session_id) AND (token.rotated_at IS NULL) AND (token.revoked_at IS NULL) AND (token.expires_at > now())))))
-           ORDER BY scope.scope)), granted.resource, granted.granted_at, granted.expires_at)::auth.oauth_grants AS "row",
-     client.*::auth.oauth_clients AS client,
-     ( SELECT max(used.refreshed_at) AS max
-            FROM (auth.oauth_sessions held
-              JOIN auth.token_sessions used ON ((used.id = held.session_id)))
-           WHERE (held.grant_id = granted.id)) AS max
-    FROM (auth.oauth_grants granted
-      JOIN auth.oauth_clients client ON ((client.id = granted.client_id)))
-   WHERE ((granted.user_id = list_oauth_grants.user_id) AND (granted.expires_at > now()))
-   ORDER BY granted.granted_at DESC;
-END;
+ SET search_path TO ''
+AS $function$
+  select jsonb_populate_record(granted, jsonb_build_object('scopes', granted.scopes || array(
+    select distinct scope from auth.oauth_sessions as held cross join unnest(held.scopes) as scope
+    where held.grant_id = granted.id and held.expires_at > now() and scope <> all (granted.scopes) and exists (
+      select from auth.refresh_tokens as token
+      where token.family_id = held.session_id and token.rotated_at is null and token.revoked_at is null and token.expires_at > now()
+    ) order by scope
+  ))), client, (
+    select max(used.refreshed_at) from auth.oauth_sessions as held
+    join auth.token_sessions as used on used.id = held.session_id where held.grant_id = granted.id
+  )
+  from auth.oauth_grants as granted join auth.oauth_clients as client on client.id = granted.client_id
+  where granted.user_id = list_oauth_grants.user_id and granted.expires_at > now()
+  order by granted.granted_at desc
+$function$;
 comment on function auth.list_oauth_grants(bigint) is 'What a user has granted to applications, with the scopes of sign-ins that began with earlier consents.';
 
 -- function auth.list_providers()

@@ -1,5 +1,5 @@
 --! Previous: sha1:8b3fec4a510449af88b3193db49f552dcbe3a683
---! Hash: sha1:25236ea7485d099d73762ae7f624e7fad8ecea46
+--! Hash: sha1:b864ec11e29ff20af9c8bab5b54e87fb62f50bd4
 --! Message: oauth consents
 
 -- A sign-in of an application ends when the consent ends that it began with: a later consent, which may be to less, does not prolong it.
@@ -90,26 +90,21 @@ begin atomic
   limit 1;
 end;
 
+-- The body is a text, because Postgres accepts no new column of a table whose row type a parsed body uses.
 create or replace function auth.list_oauth_grants(user_id bigint)
-returns table (granted auth.oauth_grants, client auth.oauth_clients, last_used_at timestamptz)
-language sql stable
-begin atomic
-  select row(
-    granted.id, granted.user_id, granted.client_id,
-    granted.scopes || array(
-      select distinct scope from auth.oauth_sessions as held cross join unnest(held.scopes) as scope
-      where held.grant_id = granted.id and held.expires_at > now() and scope <> all (granted.scopes) and exists (
-        select from auth.refresh_tokens as token
-        where token.family_id = held.session_id and token.rotated_at is null and token.revoked_at is null and token.expires_at > now()
-      ) order by scope
-    ),
-    granted.resource, granted.granted_at, granted.expires_at
-  )::auth.oauth_grants, client, (
+returns table (granted auth.oauth_grants, client auth.oauth_clients, last_used_at timestamptz) as $$
+  select jsonb_populate_record(granted, jsonb_build_object('scopes', granted.scopes || array(
+    select distinct scope from auth.oauth_sessions as held cross join unnest(held.scopes) as scope
+    where held.grant_id = granted.id and held.expires_at > now() and scope <> all (granted.scopes) and exists (
+      select from auth.refresh_tokens as token
+      where token.family_id = held.session_id and token.rotated_at is null and token.revoked_at is null and token.expires_at > now()
+    ) order by scope
+  ))), client, (
     select max(used.refreshed_at) from auth.oauth_sessions as held
     join auth.token_sessions as used on used.id = held.session_id where held.grant_id = granted.id
   )
   from auth.oauth_grants as granted join auth.oauth_clients as client on client.id = granted.client_id
   where granted.user_id = list_oauth_grants.user_id and granted.expires_at > now()
-  order by granted.granted_at desc;
-end;
+  order by granted.granted_at desc
+$$ language sql stable set search_path = '';
 comment on function auth.list_oauth_grants is 'What a user has granted to applications, with the scopes of sign-ins that began with earlier consents.';

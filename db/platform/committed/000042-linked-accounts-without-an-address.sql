@@ -1,5 +1,5 @@
---! Previous: sha1:25236ea7485d099d73762ae7f624e7fad8ecea46
---! Hash: sha1:537f893f1cab9f52ae192ff526c8c6622ada1be5
+--! Previous: sha1:b864ec11e29ff20af9c8bab5b54e87fb62f50bd4
+--! Hash: sha1:ad47a3821693d54152087b0f50a53693e3b1432a
 --! Message: linked accounts without an address
 
 -- A provider may vouch for addresses, and send none: the account then stays without one.
