@@ -92,7 +92,7 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
   };
 
   const validateCaller: ValidateClaims = (claims) =>
-    isOfKey(claims) || claims.oauth_grant_id !== undefined ? validateHolder(claims) : validateSignIn(claims);
+    isOfKey(claims) || isOfGrant(claims) ? validateHolder(claims) : validateSignIn(claims);
 
   const validateBoth = async (claims: Claims, actor: Claims): Promise<CredentialError | null> =>
     (await validateCaller(claims)) ?? validateCaller(actor);
@@ -124,6 +124,11 @@ function isLookedUp({ iat }: Claims): boolean {
 
 function isOfKey(claims: Claims): boolean {
   return claims.api_key !== undefined && isLookedUp(claims);
+}
+
+/** A grant belongs to an account. Other issuers may name grants of their own. */
+function isOfGrant(claims: Claims): boolean {
+  return claims.oauth_grant_id !== undefined && readUserId(claims) !== null;
 }
 
 /** Returns true if the claims have the values that the session gives them now. An actor has some of them only. */
