@@ -5,7 +5,8 @@ import type { Claims } from "./identity/claims.ts";
 import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { IssuingKeys } from "./identity/token-keys.ts";
 import { type AccessClaims, makeTokenIssuer, type SessionClaims } from "./token-pairs.ts";
-import { readUserId, SESSION_CLAIM } from "./validate-claims.ts";
+import { readUserId } from "./user-id.ts";
+import { SESSION_CLAIM } from "./validate-claims.ts";
 
 export type IssuedToken = { readonly accessToken: string; readonly claims: AccessClaims };
 

@@ -12,16 +12,19 @@ export function confirmationRequired(): ApiError {
 }
 
 export function codeRequired(): ApiError {
-  return new ApiError("unauthenticated", "MFA_REQUIRED", "Two-factor code required.", {
-    hint: "Send the code of the authenticator app, or an unused backup code, as code.",
-    challenge: CREDENTIALS_REQUIRED,
-  });
+  return factorMissing("Send the code of the authenticator app, or an unused backup code, as code.");
 }
 
 /** The error for a sign-in that has proved the password only, and would change how the account is protected. */
 export function secondFactorRequired(): ApiError {
+  return factorMissing(
+    "Sign in with a code, or verify a second factor at /auth/v1, and send the token of that response.",
+  );
+}
+
+function factorMissing(hint: string): ApiError {
   return new ApiError("unauthenticated", "MFA_REQUIRED", "Two-factor code required.", {
-    hint: "Sign in with a code, or verify a second factor at /auth/v1, and send the token of that response.",
+    hint,
     challenge: CREDENTIALS_REQUIRED,
   });
 }

@@ -48,5 +48,6 @@ export { type LimitCreatedUsers, type LimitSignUps, makeCreatedUsersLimit } from
 export { makeSigners, type Signers } from "./signers.ts";
 export type { AccessClaims, SessionClaims, TokenPair } from "./token-pairs.ts";
 export type { UpdateOutcome } from "./update-user.ts";
-export { makeValidateClaims, readUserId, SESSION_CLAIM, signInOf, userIdOf } from "./validate-claims.ts";
+export { readUserId, userIdOf } from "./user-id.ts";
+export { makeValidateClaims, SESSION_CLAIM, signInOf } from "./validate-claims.ts";
 export type { Passkey } from "./webauthn.ts";

@@ -5,7 +5,8 @@ import { accountRequired } from "./auth-errors.ts";
 import type { Claims } from "./identity/claims.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import { digestOf, isUuid } from "./random-secrets.ts";
-import { readUserId, signInOf } from "./validate-claims.ts";
+import { readUserId } from "./user-id.ts";
+import { signInOf } from "./validate-claims.ts";
 
 /** The part of the own account that a user sees. */
 export type AccountSummary = {

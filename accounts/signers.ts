@@ -1,7 +1,7 @@
 import type { Config } from "#config";
-import { type AsOwner, inOwnerTransaction, makeOwnerFunction } from "#postgres/database";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { ApiError } from "#runtime";
-import { cacheLookups, type LookUpKeys } from "#runtime/concurrency";
+import { cacheLookups } from "#runtime/concurrency";
 import { isJsonObject } from "#runtime/json";
 import type { Logger } from "#runtime/log";
 import { type ClaimsHook, makeClaimsHook } from "./claims-hook.ts";
@@ -12,7 +12,7 @@ import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { RemoteKeySet } from "./identity/remote-key-set.ts";
 import { openSealedText, sealText } from "./identity/sealed-text.ts";
 import { requireIssuingKeys, type TokenKeys } from "./identity/token-keys.ts";
-import { readUserId } from "./validate-claims.ts";
+import { makeSignerStateQuery } from "./signer-states.ts";
 
 /** The signers of addresses: policies are checked as the signer when an address is used. */
 export type Signers = {
@@ -38,14 +38,6 @@ type Signer = {
   readonly actor: Signer | null;
   /** The latest time at which the address ends, in seconds since 1970. */
   readonly until: number | null;
-};
-
-/** The row of `auth.signers`. */
-type SignerState = {
-  readonly is_account: boolean;
-  readonly stands: boolean;
-  readonly role: string | null;
-  readonly claims: Claims | null;
 };
 
 type RemoteKeys = Pick<RemoteKeySet, "current" | "refetch">;
@@ -79,7 +71,12 @@ const KEPT_WITH_HOOK: ReadonlySet<string> = new Set([
 
 export function makeSigners({ asOwner, keys, remoteKeys, config, log }: SignersOptions): Signers {
   const claimsHook = config.claimsHook === null ? null : makeClaimsHook(config.claimsHook);
-  const stateOf = cacheLookups(makeStateQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
+  const queryStates = makeSignerStateQuery({
+    asOwner,
+    log,
+    warning: "signers that ended are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  const stateOf = cacheLookups(queryStates, { rememberedMs: CACHE_MS, max: MAX_CACHED });
   /** True if the function of CLAIMS_HOOK has seen the claims, because we have issued the token. */
   const isHooked = ({ session_id: sessionId, iss }: Claims) =>
     claimsHook !== null && (typeof sessionId === "string" || iss === config.jwtIssuer);
@@ -144,20 +141,6 @@ export function makeSigners({ asOwner, keys, remoteKeys, config, log }: SignersO
 function claimsOfAccount(claims: Claims, isHooked: boolean): readonly string[] {
   if (!isHooked) return CLAIMS_OF_SESSION.filter((name) => name in claims);
   return typeof claims.session_id === "string" ? CLAIMS_OF_SESSION : CLAIMS_OF_PAIR;
-}
-
-/** Looks up the state of signers by their serialized claims. */
-function makeStateQuery({ asOwner, log }: Pick<SignersOptions, "asOwner" | "log">): LookUpKeys<SignerState> {
-  const queryAsOwner = makeOwnerFunction<SignerState & { readonly place: string }>({
-    asOwner,
-    text: "select * from auth.signers($1, $2)",
-    log,
-    warning: "signers that ended are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
-  });
-  return async (texts) => {
-    const rows = await queryAsOwner([texts.map((text) => readUserId(parseClaims(text)!)), texts]);
-    return new Map(rows.map((row) => [texts[Number(row.place) - 1]!, row]));
-  };
 }
 
 async function isKnownKey(id: string, { verifying }: TokenKeys, remoteKeys: RemoteKeys | null): Promise<boolean> {

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AsOwner, makeOwnerFunction } from "#postgres/database";
 import { cacheLookups, type LookUpKeys } from "#runtime/concurrency";
-import { isExactNumber, isJsonObject, toAddressText } from "#runtime/json";
+import { isJsonObject } from "#runtime/json";
 import type { Logger } from "#runtime/log";
-import { accountRequired } from "./auth-errors.ts";
 import type { ValidateClaims } from "./identity/authenticator.ts";
 import { type Claims, parseClaims, readTimeClaim, serializeClaims } from "./identity/claims.ts";
 import { apiKeyInvalid, CredentialError } from "./identity/credential-error.ts";
 import { isUuid } from "./random-secrets.ts";
+import { makeSignerStateQuery } from "./signer-states.ts";
+import { readUserId } from "./user-id.ts";
 
 type ClaimsValidatorOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn"> };
 /** The claim with the digest of the caller's session id. */
@@ -41,7 +42,12 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
     rememberedMs: CACHE_MS,
     max: MAX_CACHED,
   });
-  const stands = cacheLookups(makeStandingQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
+  const queryHolders = makeSignerStateQuery({
+    asOwner,
+    log,
+    warning: "ended keys and grants are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  const holderState = cacheLookups(queryHolders, { rememberedMs: CACHE_MS, max: MAX_CACHED });
 
   /** The key is the id of the session and the time before which tokens of the account ended. */
   const isKept = cacheLookups(makeKeptSessionQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
@@ -87,7 +93,8 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
   };
 
   const validateHolder = async (claims: Claims): Promise<CredentialError | null> => {
-    if ((await stands(holderOf(claims))) !== false) return validateSignIn(claims);
+    const state = await holderState(holderOf(claims));
+    if (state?.stands !== false) return validateSignIn(claims);
     return isOfKey(claims) ? apiKeyInvalid() : grantEnded();
   };
 
@@ -203,20 +210,6 @@ function makeSessionClaimsQuery({ asOwner, log }: ClaimsValidatorOptions): LookU
   };
 }
 
-/** Looks up whether API keys and grants of applications stand, by the claims of their holders. */
-function makeStandingQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<boolean> {
-  const queryAsOwner = makeOwnerFunction<{ place: string; stands: boolean }>({
-    asOwner,
-    text: "select place, stands from auth.signers($1, $2)",
-    log,
-    warning: "ended keys and grants are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
-  });
-  return async (holders) => {
-    const rows = await queryAsOwner([holders.map((text) => readUserId(parseClaims(text)!)), holders]);
-    return new Map(rows.map(({ place, stands }) => [holders[Number(place) - 1]!, stands]));
-  };
-}
-
 function rejectionOf(claims: Claims, state: AccountState | null): CredentialError | null {
   if (!state) return null;
   if (state.state === "disabled") {
@@ -227,21 +220,4 @@ function rejectionOf(claims: Claims, state: AccountState | null): CredentialErro
   }
   const issuedAt = readTimeClaim(claims, "iat");
   return issuedAt !== null && issuedAt < Number(state.tokens_valid_from) ? accountChanged() : null;
-}
-
-/** Returns the id of the account, as `auth.uid()` finds it; null if neither the subject nor the claim `user_id` is one. */
-export function readUserId({ sub, user_id: userId }: Claims): string | null {
-  return toUserId(sub) ?? toUserId(userId);
-}
-
-function toUserId(claim: unknown): string | null {
-  const text = ["string", "number"].includes(typeof claim) || isExactNumber(claim) ? toAddressText(claim) : "";
-  return /^[1-9]\d{0,17}$/.test(text) ? text : null;
-}
-
-/** Returns the id of the user; throws if the caller is not a user. */
-export function userIdOf(claims: Claims): string {
-  const id = readUserId(claims);
-  if (id === null) throw accountRequired();
-  return id;
 }
