@@ -49,5 +49,12 @@ export type { CatalogRole } from "./roles.ts";
 export type { MediaHandler, Routine, RoutineArgument, RoutineReturn } from "./routines.ts";
 export type { CatalogSchema } from "./schemas.ts";
 export { type RowVisibility, readsAllRows, readTableAccess, type TableAccess } from "./table-access.ts";
-export { ALL_EVENTS, type CatalogColumn, type CatalogTable, type Policy, updatableEvents } from "./tables.ts";
+export {
+  ALL_EVENTS,
+  type CatalogColumn,
+  type CatalogTable,
+  mayRepeatKeys,
+  type Policy,
+  updatableEvents,
+} from "./tables.ts";
 export type { UsedObjects } from "./used-objects.ts";

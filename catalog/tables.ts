@@ -101,6 +101,11 @@ export type CatalogTable = QualifiedName & {
   readonly grants: Grants;
 };
 
+/** True if several rows may have the same key: those of a view, or of a table and of tables that inherit from it. */
+export function mayRepeatKeys({ kind, hasInheritedRows }: CatalogTable): boolean {
+  return kind.endsWith("view") || hasInheritedRows;
+}
+
 export type TableRow = {
   oid: number;
   rowType: number;

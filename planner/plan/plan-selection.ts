@@ -1,4 +1,4 @@
-import type { CatalogTable, DirectRelationship, Relationship } from "#catalog";
+import { type CatalogTable, type DirectRelationship, mayRepeatKeys, type Relationship } from "#catalog";
 import { ApiError } from "#runtime";
 import { ALL_COLUMNS, type FieldReference, type SelectedRelation } from "../intent/intent.ts";
 import type { KeptColumns } from "./plan.ts";
@@ -118,8 +118,7 @@ function planEmbeddedRelation(branch: EmbedNode, outer: SelectScope, planContext
 function relationLimit(relationship: Relationship, { catalog, maxRows }: PlanContext): number | null {
   if (!isToOne(relationship)) return maxRows;
   const target = catalog.findTable(relationship.target);
-  const mayRepeatKeys = target?.kind.endsWith("view") || target?.hasInheritedRows;
-  return relationship.kind === "computed" || mayRepeatKeys ? 1 : null;
+  return relationship.kind === "computed" || (target && mayRepeatKeys(target)) ? 1 : null;
 }
 
 function toEmbeddedColumn(branch: EmbedNode, toOne: boolean, from: SelectPlan): NamedSelectColumn {

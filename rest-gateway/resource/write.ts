@@ -1,3 +1,4 @@
+import { mayRepeatKeys } from "#catalog";
 import { digestOf, type GatewayResponse, HttpError, isMet, parsePreconditions, publicBasePath } from "#http";
 import type { CallIntent, Intent, RowCondition, RowPayload, SelectItem } from "#planner/intent";
 import type { FieldError } from "#runtime";
@@ -337,10 +338,11 @@ function hasPreconditions({ request: { headers } }: ResourceRequest): boolean {
 async function checkPreconditions(parsed: ResourceRequest, run: RunRows): Promise<void> {
   const { collection, key, nested, parents } = parsed.target;
   const select = selectEveryField(collection);
-  // Only one of several rows may meet the preconditions, but the call gets all of them.
-  const named = rowConditions({ collection, key: key!, nested }, parents);
-  if (hasPreconditions(parsed) && (await run(makeReadIntent(collection, { select, conditions: named }))).count > 1)
-    throw ambiguousRow();
+  if (hasPreconditions(parsed) && mayRepeatKeys(collection.table)) {
+    // Only one of several rows may meet the preconditions, but the call gets all of them.
+    const conditions = rowConditions({ collection, key: key!, nested }, parents);
+    if ((await run(makeReadIntent(collection, { select, conditions }))).count > 1) throw ambiguousRow();
+  }
   const { count } = await run(makeReadIntent(collection, { select, conditions: await writeConditions(parsed, run) }));
   if (count === 0) throw await explainNothingWritten(parsed, select, run);
   if (count > 1) throw ambiguousRow();

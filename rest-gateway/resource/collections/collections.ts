@@ -105,14 +105,18 @@ export function isVisibleCollection({ privileges }: Collection): boolean {
   return Object.values(privileges).some(Boolean);
 }
 
-/** The names of references and nested collections that an error may disclose: the role may use the related collection, and the columns that refer. */
-export function visibleRelationNames({ references, nested }: Collection, collections: Collections): string[] {
+/**
+ * The names of fields, references and nested collections that an error may disclose: the role may read the field, or use the related
+ * collection and the columns that refer.
+ */
+export function visibleNames({ fields, references, nested }: Collection, collections: Collections): string[] {
   const isVisible = ({ target, relationship }: CollectionReference | NestedCollection) => {
     const related = collections.find(target);
     const mayName = (column: string) => related!.fields.some((field) => field.column.name === column);
     return related && isVisibleCollection(related) && relationship.columns.every((pair) => mayName(pair.target));
   };
-  return [...references, ...nested].filter(isVisible).map(({ name }) => name);
+  const readable = fields.filter((field) => field.readable);
+  return [...readable, ...[...references, ...nested].filter(isVisible)].map(({ name }) => name);
 }
 
 type CollectionContext = CollectionsAudience & {

@@ -1,6 +1,6 @@
 import type { SelectedColumn, SelectItem } from "#planner/intent";
 import { memoizePerObject } from "#runtime";
-import { type Collection, type Collections, visibleRelationNames } from "../collections/collections.ts";
+import { type Collection, type Collections, visibleNames } from "../collections/collections.ts";
 import { suggestName, validationError } from "../collections/errors.ts";
 import type { CollectionField } from "../collections/fields.ts";
 import { relatedTo } from "../collections/relations.ts";
@@ -44,17 +44,16 @@ type FieldPathContext = { readonly path: string; readonly collection: Collection
 
 function addFieldPath(node: FieldNode, [name = "", ...rest]: readonly string[], context: FieldPathContext): void {
   const { path, collection, collections } = context;
-  const readable = collection.fields.filter((field) => field.readable);
   // A field name may contain dots.
   const wanted = [name, ...rest].join(".");
-  const field = readable.find((each) => each.name === wanted);
+  const field = collection.fields.find((each) => each.readable && each.name === wanted);
   if (field) {
     node.fields.add(field);
     return;
   }
   const target = collections.find(relatedTo(collection, name)?.target ?? "");
   if (!target || path.split(".").length > MAX_DEPTH) {
-    const names = [...readable.map((each) => each.name), ...visibleRelationNames(collection, collections)];
+    const names = visibleNames(collection, collections);
     throw validationError([
       { field: "fields", message: `Unknown field ${JSON.stringify(path)}.${suggestName(name, names)}` },
     ]);

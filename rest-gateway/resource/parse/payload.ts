@@ -1,7 +1,6 @@
 import { concatenate, HttpError } from "#http";
 import type { RowPayload } from "#planner/intent";
-import type { FieldError } from "#runtime";
-import { shortenText } from "#runtime";
+import { type FieldError, shortenText } from "#runtime";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import { type JsonRecord, readJsonRecords } from "#runtime/json";
 import type { Collection } from "../collections/collections.ts";

@@ -9,7 +9,7 @@ import {
   type SearchOperation,
 } from "#planner/intent";
 import type { FieldError } from "#runtime";
-import { type Collection, type Collections, visibleRelationNames } from "../collections/collections.ts";
+import { type Collection, type Collections, visibleNames } from "../collections/collections.ts";
 import { suggestName, validationError } from "../collections/errors.ts";
 import { type CollectionField, fieldNamingOf } from "../collections/fields.ts";
 import { relatedTo } from "../collections/relations.ts";
@@ -96,11 +96,6 @@ function resultsOf(found: readonly FoundField[], collection: Collection, version
     if (searched.relations.length === 0) add(spell(`${field.name}_highlight`), field.column.name, "highlight");
   }
   return results;
-}
-
-function visibleNames(collection: Collection, collections: Collections): readonly string[] {
-  const readable = collection.fields.filter((field) => field.readable).map(({ name }) => name);
-  return [...readable, ...visibleRelationNames(collection, collections)];
 }
 
 function unknownField(path: string, rest: string, names: readonly string[]) {
