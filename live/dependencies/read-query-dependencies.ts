@@ -22,10 +22,10 @@ const FIRST_USER_OID = 16_384;
 const READ_IN_TREE = "':rtekind 0 :relid (\\d+)'";
 const CALL_IN_TREE = "':(?:(?:op|hash|neg)?funcid|aggfnoid|winfnoid) (\\d+)'";
 
-/** True if a value of the type is, or has, a date or time. */
-const isTime = (type: string) => `exists (
+/** True if a value of the type of `parameter` is, or has, a date or time. */
+const IS_TIME = `exists (
     with recursive part (type) as (
-      select ${type}
+      select parameter.type
       union
       select inner_type.type from part join pg_catalog.pg_type whole on whole.oid = part.type cross join lateral (
         select whole.typelem union all select whole.typbasetype
@@ -268,7 +268,6 @@ type ReadObject =
   | ParsedRelation
   | UnstreamedRead
   | (SystemFunction & { readonly kind: "system function" })
-  | { readonly kind: "document with times" }
   | (UsedTree & { readonly kind: "tree" });
 
 /** A relation whose changes are not in the stream of row changes. */
@@ -408,7 +407,7 @@ async function readParameters(client: pg.ClientBase, text: string): Promise<Pars
   await client.query(`prepare live_query as ${text}`);
   try {
     const { rows } = await client.query<ParsedParameter>(
-      `select pg_catalog.format_type(parameter.type, null) as type, ${isTime("parameter.type")} as "isTime"
+      `select pg_catalog.format_type(parameter.type, null) as type, ${IS_TIME} as "isTime"
        from pg_catalog.pg_prepared_statements, pg_catalog.unnest(parameter_types::pg_catalog.oid[]) with ordinality as parameter (type, number)
        where name = 'live_query' order by number`,
     );

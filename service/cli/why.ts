@@ -26,7 +26,6 @@ import type { ComparedPart, ExplainedQuery } from "./explain-query.ts";
 import { printExplainedWrite } from "./print-explained-write.ts";
 
 const REALTIME_PREFIX = "/realtime/v1";
-
 const STORAGE_PREFIX = "/storage/v1";
 
 const GRAPHQL_QUERY = /^\s*(?:\{|query\b)/;
@@ -219,10 +218,9 @@ function parseBody(text: string): RequestedWrite["values"] {
 function parseAddress(addressOrUrl: string): ExplainableRequest {
   const address = addressOrUrl.replace(/^https?:\/\/[^/]+(?=\/)/i, "");
   const { pathname, searchParams } = new URL(address, "http://localhost");
-  if (isPathUnder(STORAGE_PREFIX, pathname)) {
+  if (isPathUnder(STORAGE_PREFIX, pathname))
     throw new UsageError("Requests for files are not explained: the policies of storage.objects decide.");
-  }
-  if (pathname !== REALTIME_PREFIX && !pathname.startsWith(`${REALTIME_PREFIX}/`)) return parseReadAddress(address);
+  if (!isPathUnder(REALTIME_PREFIX, pathname)) return parseReadAddress(address);
   const [schema, request] = toTableRequest(searchParams);
   return { ...parseReadAddress(request, schema), interfaceName: "realtime", path: pathname };
 }

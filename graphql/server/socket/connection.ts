@@ -172,8 +172,10 @@ export class SocketConnection {
         { ...sent, query: await findDocument(sent) },
         this.#circumstances(),
       );
-      if (open.hasEnded) operation.release();
-      this.#left.signal.throwIfAborted();
+      if (open.hasEnded) {
+        operation.release();
+        throw this.#left.signal.reason;
+      }
       this.#holdDocument(open, operation);
       if (operation.kind !== "subscription") this.#underway.set(key, operation);
       return { ...operation, run: () => runUntilEnd(operation, open) };
