@@ -3,7 +3,7 @@ import { program } from "./chromium.ts";
 
 export { launchBrowser } from "./chromium.ts";
 
-/** The limit of a test is a minute later, and would not name the step. Copies and restores take long on a machine that runs other tests. */
+/** The limit of a test is later, and would not name the step. Copies and restores take long on a machine that runs other tests. */
 export const STEP_TIMEOUT_MS = 240_000;
 
 /** Tests that want a real browser; without one they are skipped, and say so. */
