@@ -36,6 +36,13 @@ type WriteCheck = {
   readonly results: readonly PolicyResult[];
 };
 
+type CheckedRow = {
+  readonly key: readonly unknown[];
+  readonly checks: readonly WriteCheck[];
+  /** The policies for reading an inserted row, which an insert needs only if it returns the row. Null for other commands. */
+  readonly returned: WriteCheck | null;
+};
+
 export type WriteExplanation = {
   readonly table: CatalogTable;
   readonly missingGrants: readonly string[];
@@ -43,7 +50,9 @@ export type WriteExplanation = {
   readonly bypassesPolicies: boolean;
   readonly policies: readonly Policy[];
   /** The first addressed rows, or the inserted one, which has no key. */
-  readonly rows: readonly { readonly key: readonly unknown[]; readonly checks: readonly WriteCheck[] }[];
+  readonly rows: readonly CheckedRow[];
+  /** Grants without which an insert cannot return its row. */
+  readonly missingToReturn: readonly string[];
   readonly isPartial: boolean;
 };
 
@@ -69,11 +78,16 @@ export async function explainWrite(
   const { table } = rows;
   const { role } = context;
   const policies = applicablePolicies(catalog, table, role, write.command);
-  const selecting = write.command === "insert" ? [] : (applicablePolicies(catalog, table, role, "select") ?? []);
+  const selecting = applicablePolicies(catalog, table, role, "select") ?? [];
   // Policies cannot be evaluated as a role that cannot name their table.
   const isEvaluated = policies !== null && !lacksUsage(role, table, catalog);
   const stages = isEvaluated ? stagesOf(write, { policies, selecting }) : [];
-  const evaluated = new Set(stages.flatMap(({ on, policies }) => (policies.length > 0 ? on : [])));
+  const isAllowed = isEvaluated && policies.length > 0;
+  const returning: CheckStage | null =
+    isAllowed && write.command === "insert" ? { ...READING, on: "new", policies: selecting } : null;
+  const evaluated = new Set(
+    [...stages, ...(returning ? [returning] : [])].flatMap(({ on, policies }) => (policies.length > 0 ? on : [])),
+  );
   const { tried, isPartial } = await inRolledBackTransaction(owner, context, { asRole: false }, async () => {
     const keys = await findKeys(rows, write, owner);
     const found: TriedRow[] = [];
@@ -85,20 +99,22 @@ export async function explainWrite(
     return { tried: found, isPartial: keys.length > MAX_ROWS };
   });
   const explained = await inRolledBackTransaction(login, context, { asRole: true }, async () => {
-    const checked: WriteExplanation["rows"][number][] = [];
+    const checked: CheckedRow[] = [];
     for (const { key, contents } of tried) {
+      const run = (stage: CheckStage) => runCheck(stage, { table, login, content: contents.get(stage.on) ?? null });
       const checks: WriteCheck[] = [];
-      for (const stage of stages)
-        checks.push(await runCheck(stage, { table, login, content: contents.get(stage.on) ?? null }));
-      checked.push({ key, checks });
+      for (const stage of stages) checks.push(await run(stage));
+      checked.push({ key, checks, returned: returning && (await run(returning)) });
     }
     return checked;
   });
+  const needsReading = write.command !== "insert" || explained.some(({ returned }) => returned?.passes === false);
   return {
     table,
     missingGrants: missingGrantsOf(table, write, role, catalog),
+    missingToReturn: write.command === "insert" ? findMissingTableGrants({ role, verb: "select", table }, catalog) : [],
     bypassesPolicies: policies === null,
-    policies: [...new Set([...(policies ?? []), ...selecting])],
+    policies: [...new Set([...(policies ?? []), ...(needsReading ? selecting : [])])],
     rows: explained,
     isPartial,
   };
@@ -137,13 +153,15 @@ function missingGrantsOf(
 
 type CheckStage = Pick<WriteCheck, "command" | "on"> & { readonly policies: readonly Policy[] };
 
+const READING = { command: "select" } as const;
+
 /** The stages in Postgres's order. A statement that finds its rows by a condition also needs the policies for reading, before and after. */
 function stagesOf(
   { command, values }: RequestedWrite,
   { policies, selecting }: { readonly policies: readonly Policy[]; readonly selecting: readonly Policy[] },
 ): readonly CheckStage[] {
   const writing = { command, policies };
-  const reading = { command: "select" as const, policies: selecting };
+  const reading = { ...READING, policies: selecting };
   if (command === "insert") return [{ ...writing, on: "new" }];
   const before: CheckStage[] = [
     { ...reading, on: "existing" },
@@ -156,11 +174,11 @@ function stagesOf(
 /** A row that is tried, as it is and as it is written; as text. */
 type TriedRow = { readonly key: readonly unknown[]; readonly contents: ReadonlyMap<CheckStage["on"], string | null> };
 
-type CheckedRow = { readonly table: CatalogTable; readonly login: pg.ClientBase; readonly content: string | null };
+type CheckedContent = { readonly table: CatalogTable; readonly login: pg.ClientBase; readonly content: string | null };
 
 async function runCheck(
   { command, on, policies }: CheckStage,
-  { table, login, content }: CheckedRow,
+  { table, login, content }: CheckedContent,
 ): Promise<WriteCheck> {
   const isChecked = on === "new" && command !== "select";
   const conditionOf = (policy: Policy) => (isChecked ? policy.check : null) ?? policyCondition(policy);

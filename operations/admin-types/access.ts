@@ -108,7 +108,11 @@ export type WritesExplanation = ExplainedCaller & {
     readonly key: Readonly<Record<string, unknown>>;
     readonly is_allowed: boolean;
     readonly checks: readonly ExplainedCheck[];
+    /** The policies for reading an inserted row, which an insert needs only if it returns the row; null for other commands. */
+    readonly returned: ExplainedCheck | null;
   }[];
+  /** Grants without which an insert cannot return its row. */
+  readonly missing_to_return: readonly string[];
   readonly is_partial: boolean;
 };
 

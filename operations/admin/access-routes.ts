@@ -174,22 +174,25 @@ function toJson(
 function writeToJson(
   explanation: WriteExplanation,
 ): Omit<WritesExplanation, "command" | "refusal" | keyof AboutRequest> {
-  const { table, missingGrants, bypassesPolicies, policies, rows, isPartial } = explanation;
+  const { table, missingGrants, missingToReturn, bypassesPolicies, policies, rows, isPartial } = explanation;
   const { schema, name, rowSecurity } = table;
   return {
     table: { schema, name, row_security: rowSecurity, bypasses_policies: bypassesPolicies },
     missing_grants: missingGrants,
     policies: policies.map(policyToJson),
-    rows: rows.map(({ key, checks }) => ({
+    rows: rows.map(({ key, checks, returned }) => ({
       key: Object.fromEntries(key.map((value, index) => [table.primaryKey[index]!, value])),
       is_allowed: checks.every(({ passes }) => passes),
-      checks: checks.map(({ results, ...check }) => ({
-        ...check,
-        policies: results.map(({ policy, passes }) => ({ name: policy.name, passes })),
-      })),
+      checks: checks.map(checkToJson),
+      returned: returned && checkToJson(returned),
     })),
+    missing_to_return: missingToReturn,
     is_partial: isPartial,
   };
+}
+
+function checkToJson({ results, ...check }: WriteExplanation["rows"][number]["checks"][number]) {
+  return { ...check, policies: results.map(({ policy, passes }) => ({ name: policy.name, passes })) };
 }
 
 function policyToJson(policy: Policy): PolicyInWords {

@@ -53,7 +53,9 @@ function webhookFindings(webhook: WebhookFacts): DoctorFinding[] {
     add(
       "advice",
       `nothing is sent: ${disabledBecause}`,
-      `update api.webhooks set is_enabled = true where name = ${literal};`,
+      disabledBecause.includes("WEBHOOK_NETWORK")
+        ? "Change its url, or WEBHOOK_NETWORK; afterwards update its row, which starts it again."
+        : `update api.webhooks set is_enabled = true where name = ${literal};`,
     );
   else if (waitingSeconds > LONG_WAIT_SECONDS)
     add(

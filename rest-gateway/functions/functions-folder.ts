@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, watch } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseEnv } from "node:util";
@@ -118,14 +118,45 @@ function firstOf<T>(files: readonly string[], read: (file: string) => T | null):
 
 type AttemptToRead = <T>(file: string, read: (text: string) => T) => T | null;
 
+/** The folders that may contain the config.toml of a folder of functions. */
+function foldersOfOptions(folder: string): readonly [string, string] {
+  const project = dirname(folder);
+  return [project, join(project, "supabase")];
+}
+
 /** Reads `[functions.name]` of config.toml, whose paths are relative to its folder. */
 function readOptions(folder: string, attempt: AttemptToRead) {
-  const project = dirname(folder);
-  for (const root of [project, join(project, "supabase")]) {
+  const folders = foldersOfOptions(folder);
+  for (const root of folders) {
     const settings = attempt(join(root, "config.toml"), (text) => parse(text).functions ?? {});
     if (settings !== null) return { settings: settings as Readonly<Record<string, FunctionOptions>>, root };
   }
-  return { settings: {}, root: project };
+  return { settings: {}, root: folders[0] };
+}
+
+/** Calls back after each change of what readFunctions() reads, until the returned function is called. */
+export function watchFunctions(folder: string, events: WatchEvents): () => void {
+  const watchers = [watch(folder, { recursive: true, persistent: false }, () => events.onChange())];
+  const stop = () => {
+    for (const watcher of watchers) watcher.close();
+  };
+  try {
+    for (const each of foldersOfOptions(folder).filter(isFolder)) {
+      watchers.push(watch(each, { persistent: false }, (_event, name) => isOptionName(name) && events.onChange()));
+    }
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  for (const watcher of watchers) watcher.on("error", events.onError);
+  return stop;
+}
+
+type WatchEvents = { readonly onChange: () => void; readonly onError: (error: Error) => void };
+
+/** `supabase` may be a folder that is made while the service runs. */
+function isOptionName(name: string | null): boolean {
+  return name === null || ["config.toml", "deno.json", "supabase"].includes(name);
 }
 
 type DenoConfig = {

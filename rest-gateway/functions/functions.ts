@@ -1,4 +1,3 @@
-import { watch } from "node:fs";
 import { extname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
@@ -10,7 +9,13 @@ import type { Logger } from "#runtime/log";
 import type { FunctionRequest } from "./function-call.ts";
 import { FunctionSockets, type FunctionSocketsOptions } from "./function-sockets.ts";
 import { FunctionThread, type ThreadEvents } from "./function-thread.ts";
-import { type FunctionSource, type FunctionSources, findFunctionsFolder, readFunctions } from "./functions-folder.ts";
+import {
+  type FunctionSource,
+  type FunctionSources,
+  findFunctionsFolder,
+  readFunctions,
+  watchFunctions,
+} from "./functions-folder.ts";
 import type { LogLevel, ThreadData } from "./thread/messages.ts";
 import { ThreadPool } from "./thread-pool.ts";
 
@@ -209,19 +214,19 @@ export class Functions {
 
   #watch(folder: string): () => void {
     let timer: NodeJS.Timeout | null = null;
-    const { log } = this.#options;
+    const onChange = () => {
+      clearTimeout(timer ?? undefined);
+      timer = setTimeout(() => this.reload(), SETTLE_MS).unref();
+    };
+    const onError = (err: unknown) => this.#options.log.warn({ err }, "changes of functions are not noticed");
     try {
-      const watcher = watch(folder, { recursive: true, persistent: false }, () => {
-        clearTimeout(timer ?? undefined);
-        timer = setTimeout(() => this.reload(), SETTLE_MS).unref();
-      });
-      watcher.on("error", (err) => log.warn({ err }, "changes of functions are not noticed"));
+      const stopWatching = watchFunctions(folder, { onChange, onError });
       return () => {
         clearTimeout(timer ?? undefined);
-        watcher.close();
+        stopWatching();
       };
     } catch (err) {
-      log.warn({ err }, "changes of functions are not noticed");
+      onError(err);
       return () => {};
     }
   }

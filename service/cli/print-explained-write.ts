@@ -16,6 +16,7 @@ export function printExplainedWrite(
     ...(missingGrants.length > 0 ? [`${role} lacks a privilege to ${command} here.`] : []),
     ...missingGrants.map((grant) => `Missing: ${grant}`),
     ...rowSecurityOf(explanation, command, role),
+    ...(refused.length === 0 && missingGrants.length === 0 ? returnedRow(explanation, role) : []),
     ...policies.map(printPolicy),
     ...refused.map((row) => printRefusedRow(row, table.primaryKey)),
   ].join("\n");
@@ -56,6 +57,18 @@ function rowSecurityOf(
   return policies.length === 0 ? [`No policy of ${table.name} lets ${role} ${command} rows.`] : [];
 }
 
+/** A response with the new row needs what a read of it needs. */
+function returnedRow({ rows, missingToReturn }: WriteExplanation, role: string): readonly string[] {
+  const isHidden = rows.some(({ returned }) => returned !== null && !returned.passes);
+  if (!isHidden && missingToReturn.length === 0) return [];
+  return [
+    `But ${role} may not read the new row, so an insert that returns it is refused: with .select(), with Prefer: return=representation,`,
+    "at /api and /users, and in GraphQL.",
+    ...missingToReturn.map((grant) => `Missing: ${grant}`),
+    ...rows.flatMap(({ returned }) => (returned === null || returned.passes ? [] : printCheck(returned))),
+  ];
+}
+
 function printPolicy(policy: Policy): string {
   const { name, permissive, using, check } = policy;
   const existing = using === null && check !== null ? [] : [policyCondition(policy)];
@@ -66,12 +79,13 @@ function printPolicy(policy: Policy): string {
 
 function printRefusedRow({ key, checks }: WrittenRow, primaryKey: readonly string[]): string {
   const name = key.map((value, index) => `${primaryKey[index]}=${value}`).join(", ");
-  const lines = checks.map(({ command, on, results }) => {
-    const answers = results.map(
-      ({ policy, passes }) => `${policy.name} ${passes === null ? "unknown" : passes ? "yes" : "no"}`,
-    );
-    const row = on === "new" ? "of the row as written" : "of the row as it is";
-    return `\n  ${command}, ${row}: ${answers.join(", ") || "no policy allows it"}`;
-  });
-  return `\nrefused ${name || "the new row"}${lines.join("")}`;
+  return [`\nrefused ${name || "the new row"}`, ...checks.map(printCheck)].join("\n");
+}
+
+function printCheck({ command, on, results }: WrittenRow["checks"][number]): string {
+  const answers = results.map(
+    ({ policy, passes }) => `${policy.name} ${passes === null ? "unknown" : passes ? "yes" : "no"}`,
+  );
+  const row = on === "new" ? "of the row as written" : "of the row as it is";
+  return `  ${command}, ${row}: ${answers.join(", ") || "no policy allows it"}`;
 }

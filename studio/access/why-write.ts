@@ -54,9 +54,10 @@ function WriteDetails({ explanation, request: { command, values } }: WriteDetail
     const { refusal } = explanation;
     return html`<${Notice} kind="error" title=${words.refused(role, refusal.status, refusal.code)}><p>${refusal.message}</p><//>`;
   }
-  const { table, policies, rows } = explanation;
+  const { table, policies, rows, missing_to_return: missingToReturn } = explanation;
   const refused = rows.filter((row) => !row.is_allowed).length;
   const isAllowed = grants.length === 0 && refused === 0;
+  const isReturned = missingToReturn.length === 0 && rows.every(({ returned }) => returned?.passes ?? true);
   const title =
     grants.length > 0
       ? words.lacksPrivilege(role, command)
@@ -71,6 +72,7 @@ function WriteDetails({ explanation, request: { command, values } }: WriteDetail
       ${table.bypasses_policies && table.row_security !== "off" && html`<p>${words.bypasses}</p>`}
     <//>
     <${MissingGrants} grants=${grants} />
+    ${isAllowed && !isReturned && html`<${Notice} kind="warning"><p>${words.notReturned(role)}</p><//><${MissingGrants} grants=${missingToReturn} />`}
     ${values && html`<${CodeBlock} label=${words.written} text=${JSON.stringify(values, null, 2)} wrap />`}
     <${CheckedRows} explanation=${explanation} />
     <h2>${words.policies}</h2>
@@ -80,13 +82,13 @@ function WriteDetails({ explanation, request: { command, values } }: WriteDetail
 
 /** The checks that decide about each row, with their policies. */
 function CheckedRows({ explanation: { rows, policies } }: { readonly explanation: WritesExplanation }) {
-  const checked = rows.flatMap(({ key, checks }) => {
+  const checked = rows.flatMap(({ key, checks, returned }) => {
     const name = Object.entries(key).map(([column, value]) => `${column} = ${value}`);
-    return checks.map((check) => ({
+    return [...checks, ...(returned ? [returned] : [])].map((check) => ({
       key: JSON.stringify([key, check.command, check.on]),
       cells: [
         name.join(", ") || words.newRow,
-        words.check(check.command, check.on),
+        check === returned ? words.returned : words.check(check.command, check.on),
         html`<span class=${check.passes ? "badge good" : "badge danger"}>${check.passes ? words.passes : words.refuses}</span>`,
         check.policies.length === 0
           ? words.noPolicyAllows

@@ -59,9 +59,12 @@ export const accessTexts = {
           : `Policies do not let ${role} ${command} ${refused} of ${of} rows.`,
       writeAllowed: (role: string, command: string) => `Privileges and policies let ${role} ${command} this.`,
       otherRefusals: "If it was refused, a trigger, a constraint, or a policy of another table has refused it.",
+      notReturned: (role: string) =>
+        `But ${role} may not read the new row, so an insert that returns it is refused: with .select(), with Prefer: return=representation, at /api and /users, and in GraphQL.`,
       written: "Written values",
       newRow: "the new row",
       checks: "What decides",
+      returned: "select, of the row as it would be returned",
       checked: "Policies for",
       result: "Result",
       check: (command: string, on: "existing" | "new") =>

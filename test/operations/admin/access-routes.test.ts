@@ -35,6 +35,7 @@ type WhyBody = {
   readonly rows: readonly {
     readonly is_allowed: boolean;
     readonly checks: readonly { readonly command: string; readonly on: string; readonly passes: boolean }[];
+    readonly returned: object | null;
   }[];
 };
 
@@ -125,7 +126,17 @@ describe("POST /admin/v1/why", () => {
       expect(checksOf(await explain("insert", "drafts", { id: 7, owner: "me", body: "forbidden" }))).toEqual([
         [false, "insert new"],
       ]);
-      expect(checksOf(await explain("insert", "drafts", { id: 7, owner: "me", body: "x" }))).toEqual([[true]]);
+      const added = await explain("insert", "drafts", { id: 7, owner: "me", body: "x" });
+      expect(checksOf(added)).toEqual([[true]]);
+      expect(added.body.rows[0]?.returned).toMatchObject({ command: "select", passes: true });
+      const unread = await explain("insert", "drafts", { id: 7, owner: "me", body: "hidden" });
+      expect(checksOf(unread)).toEqual([[true]]);
+      expect(unread.body.rows[0]?.returned).toEqual({
+        command: "select",
+        on: "new",
+        passes: false,
+        policies: [{ name: "reading", passes: false }],
+      });
     });
 
     test("names the privilege that is missing, of columns too", async () => {

@@ -30,6 +30,16 @@ test("webhooks that send nothing, or have deliveries that wait or failed, are re
       alter table logs add id serial primary key; delete from content_service.webhook_deliveries;
       update api.webhooks set disabled_because = 'No.'`),
   ).toEqual(["advice: Webhook log: nothing is sent: No."]);
+  const fixAfter = async (reason: string) => {
+    await owner.query("update api.webhooks set disabled_because = $1", [reason]);
+    return (await readWebhookFindings(owner)).map(({ fix }) => fix);
+  };
+  expect(await fixAfter("The receiver answered 410")).toEqual([
+    "update api.webhooks set is_enabled = true where name = 'log';",
+  ]);
+  expect(await fixAfter("10.0.0.1 is no public address (see WEBHOOK_NETWORK)")).toEqual([
+    "Change its url, or WEBHOOK_NETWORK; afterwards update its row, which starts it again.",
+  ]);
   expect(await problemsAfter("drop table logs; update api.webhooks set name = name")).toEqual([
     "advice: Webhook log: the table public.logs does not exist.",
   ]);

@@ -281,6 +281,16 @@ describe("a function", () => {
     await project.write("fresh/index.ts", "Deno.serve(() => new Response('two'));");
     await until(async () => (await (await call("fresh")).text()) === "two");
   });
+
+  test("needs a token, or needs it no longer, as soon as config.toml says so", async () => {
+    const status = async () => (await fetch(`${service.url}/functions/v1/plain`)).status;
+    const before = FILES["../config.toml"]!;
+    expect(await status()).toBe(401);
+    await project.write("../config.toml", `${before}[functions.plain]\nverify_jwt = false\n`);
+    await until(async () => (await status()) === 200);
+    await project.write("../config.toml", before);
+    await until(async () => (await status()) === 401);
+  });
 });
 
 describe("the first function of a project, whose folder is made while the service runs,", () => {
@@ -313,6 +323,19 @@ describe("the first function of a project, whose folder is made while the servic
     await mkdir(join(folder, "first"), { recursive: true });
     await writeFile(join(folder, "first/index.ts"), source);
     await until(async () => (await (await call()).text()) === "first");
+  });
+
+  test("needs no token as soon as a new folder supabase says so, and needs it again without that folder", async () => {
+    const status = async () => (await fetch(`${late.url}/functions/v1/first`)).status;
+    await mkdir(join(folder, "first"), { recursive: true });
+    await writeFile(join(folder, "first/index.ts"), source);
+    await until(async () => (await status()) === 401);
+    await mkdir(join(root, "supabase"));
+    await writeFile(join(root, "supabase/config.toml"), "[functions.first]\nverify_jwt = false\n");
+    await until(async () => (await status()) === 200);
+    await rm(join(root, "supabase"), { recursive: true });
+    await until(async () => (await status()) === 401);
+    expect(await (await call()).text()).toBe("first");
   });
 
   test("is found by a reload in production, and requests that began before another one are served as it says", async () => {

@@ -49,6 +49,12 @@ const SCHEMA = `
   alter table public.unread enable row level security;
   create policy add on public.unread for insert with check (true);
   grant select on public.unread to authenticated;
+  create table public.reports (id int primary key);
+  alter table public.reports enable row level security;
+  create policy send on public.reports for insert with check (true);
+  create policy send_again on public.reports for select using (id > 7);
+  grant insert on public.reports to anon, authenticated;
+  grant select on public.reports to authenticated;
   create table public.papers (id int primary key, data jsonb, tags public.hstore, span interval);
   insert into public.papers values (1, 'null', 'by=>me', '-1 day 2 hours'), (2, null, null, null);
   alter table public.papers enable row level security;
@@ -235,6 +241,20 @@ describe("npm run why", () => {
       const allowed = await insert({ id: 3, state: "open" });
       expect(allowed).toMatch(/^Privileges and policies let authenticated insert this\.\nIf it was refused, a trigger/);
       expect(allowed).not.toContain("refused the new row");
+    });
+
+    test("says that a new row may be added and not be returned, and what is missing for that", async () => {
+      const insert = async (id: number, ...caller: string[]) =>
+        (await why(...caller, "--insert", "--body", `{"id": ${id}}`, "reports")).stdout;
+      const hidden = await insert(7, ...as7);
+      expect(hidden).toMatch(/^Privileges and policies let authenticated insert this\./);
+      expect(hidden).toContain("But authenticated may not read the new row, so an insert that returns it is refused");
+      expect(hidden).toContain("  select, of the row as written: send_again no\n");
+      expect(hidden).toContain("\npolicy send_again\n");
+      expect(await insert(8, ...as7)).not.toMatch(/may not read|send_again/);
+      const unreadable = await insert(8);
+      expect(unreadable).toContain("But anon may not read the new row");
+      expect(unreadable).toContain('Missing: grant select on "public"."reports" to "anon";\n');
     });
 
     test("evaluates a policy as the caller, also where it reads a table with policies of its own", async () => {
