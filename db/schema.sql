@@ -6707,6 +6707,9 @@ CREATE OR REPLACE FUNCTION content_service.add_bucket_usage(bucket_ids text[], o
  SET search_path TO ''
 AS $function$
 begin
+  perform content_service.lock_bounded_buckets(array(
+    select changed.bucket_id from unnest(bucket_ids, add_bucket_usage.bytes) as changed (bucket_id, bytes) where changed.bytes > 0
+  ));
   -- In the order of the key, so that transactions do not deadlock.
   insert into content_service.bucket_usage as usage (bucket_id, owner_id, bytes)
     select changed.bucket_id, changed.owner_id, sum(changed.bytes)
@@ -6899,6 +6902,7 @@ CREATE OR REPLACE FUNCTION content_service.begin_upload(id uuid, caller text, qu
  SET search_path TO ''
 AS $function$
 begin
+  perform content_service.lock_bounded_buckets(array[bucket]);
   perform pg_advisory_xact_lock(hashtextextended('unfinished uploads of ' || begin_upload.quota_key, 0));
   perform pg_advisory_xact_lock(hashtextextended('unfinished uploads to ' || bucket || '/' || coalesce(begin_upload.owner, ''), 0));
   insert into content_service.unfinished_uploads as upload (id, caller, quota_key, bucket_id, name, owner_id, about, bytes)
@@ -7677,6 +7681,26 @@ $function$;
 grant execute on function content_service.list_uploads(text,text,text,text,uuid,integer) to authenticator;
 comment on function content_service.list_uploads(text,text,text,text,uuid,integer) is 'Uploads in parts that the caller has begun, by name.';
 
+-- function content_service.lock_bounded_buckets(text[])
+CREATE OR REPLACE FUNCTION content_service.lock_bounded_buckets(bucket_ids text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_id text;
+begin
+  -- One after the other in the order of ids, so that transactions do not deadlock.
+  for v_id in
+    select distinct buckets.id from storage.buckets
+    where buckets.id = any (bucket_ids) and (buckets.max_bytes is not null or buckets.max_bytes_of_owner is not null) order by buckets.id
+  loop
+    perform pg_advisory_xact_lock(hashtextextended('usage of ' || v_id, 0));
+  end loop;
+end;
+$function$;
+comment on function content_service.lock_bounded_buckets(text[]) is 'Waits until the uploads to buckets with a bound that others have begun are committed.';
+
 -- function content_service.lock_task(text)
 CREATE OR REPLACE FUNCTION content_service.lock_task(id text)
  RETURNS boolean
@@ -7923,6 +7947,9 @@ declare
   v_upload content_service.unfinished_uploads;
   v_before bigint;
 begin
+  select * into v_upload from content_service.unfinished_uploads where unfinished_uploads.id = put_part.id;
+  perform content_service.lock_bounded_buckets(array[v_upload.bucket_id]);
+  perform pg_advisory_xact_lock(hashtextextended('unfinished uploads of ' || v_upload.quota_key, 0));
   select * into v_upload from content_service.unfinished_uploads where unfinished_uploads.id = put_part.id for update;
   if not found then
     return false;
@@ -9547,7 +9574,8 @@ declare
   -- Names have no control characters, so nothing lies between a name and the name followed by one.
   v_from text := case
     when after_entry is null then prefix
-    when has_folders and after_entry like '%/' then storage.end_of_prefix(after_entry)
+    when has_folders and starts_with(after_entry, prefix) and strpos(substr(after_entry, length(prefix) + 1), '/') = length(after_entry) - length(prefix)
+      and after_entry <> prefix then storage.end_of_prefix(after_entry)
     else after_entry || chr(1)
   end;
   v_before text := coalesce(after_entry, v_end);

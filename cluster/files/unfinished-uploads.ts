@@ -61,22 +61,29 @@ export function makeUnfinishedUploads<About>(folder: string, draft: WriteDraft):
     empty: (id) => rm(bytesOf(id), { force: true }),
     remove,
     async removeOlder(ageMs) {
-      const isOld = async (path: string) => {
-        const about = await ifPresent(() => stat(path));
-        return about !== null && about.mtimeMs < Date.now() - ageMs;
-      };
+      const timeOf = async (path: string) => (await ifPresent(() => stat(path)))?.mtimeMs ?? 0;
+      const isOld = (time: number) => time > 0 && time < Date.now() - ageMs;
       for await (const { name } of (await ifPresent(() => opendir(folder))) ?? []) {
         const path = join(folder, name);
         // The folder's time is that of the last upload that began or ended.
-        const isOldFolder = await isOld(path);
+        const isOldFolder = isOld(await timeOf(path));
         const names = (await ifPresent(() => readdir(path))) ?? [];
-        const old = await Array.fromAsync(names, async (each) => ((await isOld(join(path, each))) ? [each] : []));
-        for (const each of old.flat()) await rm(join(path, each), { force: true });
-        if (isOldFolder && old.flat().length === names.length) await rmdir(path).catch(() => {});
+        // Only the bytes change while an upload goes on, and its description is as old as its beginning.
+        const times = new Map<string, number>();
+        for (const each of names) {
+          const upload = uploadOf(each);
+          times.set(upload, Math.max(times.get(upload) ?? 0, await timeOf(join(path, each))));
+        }
+        const old = names.filter((each) => isOld(times.get(uploadOf(each))!));
+        for (const each of old) await rm(join(path, each), { force: true });
+        if (isOldFolder && old.length === names.length) await rmdir(path).catch(() => {});
       }
     },
   };
 }
+
+/** Returns the id of the upload to which a file belongs. */
+const uploadOf = (name: string) => name.replace(/\.json(\.new)?$/, "");
 
 async function append(
   path: string,

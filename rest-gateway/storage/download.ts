@@ -94,7 +94,7 @@ export function selectPart(
   described: Readonly<Record<string, string>>,
 ): ChosenPart {
   const range = headers["if-range"] === undefined || headers["if-range"] === tag ? headers.range : undefined;
-  const parts = range === undefined ? -2 : parseRange(bytes, range);
+  const parts = range === undefined ? -2 : parseRange(bytes, withinFile(range, bytes));
   if (parts === -1) {
     throw storageError("InvalidRange").withHeaders({ "Content-Range": `bytes */${bytes}` });
   }
@@ -105,6 +105,12 @@ export function selectPart(
   const { start, end } = parts[0]!;
   const contentRange = { "Content-Range": `bytes ${start}-${end}/${bytes}` };
   return { status: 206, part: { start, end }, headers: { ...described, ...contentRange } };
+}
+
+/** The last bytes of a file that has fewer are all of it (RFC 9110 §14.1.2); the library refuses such a range. */
+function withinFile(range: string, bytes: number): string {
+  const count = /^bytes=-(\d+)$/.exec(range)?.[1];
+  return bytes > 0 && Number(count) > bytes ? "bytes=0-" : range;
 }
 
 function isUnchanged({ headers }: MatchedRequest, { updated_at }: ObjectRow, tag: string): boolean {

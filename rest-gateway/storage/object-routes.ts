@@ -24,7 +24,7 @@ import {
   type StorageRequest,
   type StorageRoutes,
 } from "./storage-request.ts";
-import { checkType, readUserMetadataHeader, singleLine } from "./upload-body.ts";
+import { checkType, readUserMetadataHeader, singleLine, type UploadTerms } from "./upload-body.ts";
 
 const MOST_NAMES = 1000;
 
@@ -70,14 +70,17 @@ function shownInfo({ id, name, version, bucket_id, content, metadata, user_metad
 /** Moves the row; the bytes stay in their place. */
 async function move(request: StorageRequest) {
   const { from, to } = await readTransfer(request);
-  if (to.bucket !== from.bucket) await checkTarget(request, to, (await request.rows.find(from)).metadata ?? {});
-  const [moved] = await request.rows.transact(async (run) => {
+  const terms = to.bucket === from.bucket ? null : await targetTerms(request, to);
+  const { id } = await request.rows.transact(async (run) => {
     const text = `select pg_catalog.to_json(object)::pg_catalog.text from storage.move_object($1, $2, $3, $4, $5, $6) as object`;
     const values = [from.bucket, from.name, to.bucket, to.name, ownerOf(request.caller), randomUUID()];
-    return (await run({ text, values })).rows;
+    const [moved] = (await run({ text, values })).rows;
+    if (!moved) throw storageError("NoSuchKey");
+    const object = JSON.parse(moved[0]!) as ObjectRow;
+    // Only the moved row counts: the object may have been replaced since it was looked up. An error undoes the move.
+    if (terms) checkTerms(terms, object.metadata ?? {});
+    return object;
   });
-  if (!moved) throw storageError("NoSuchKey");
-  const { id } = JSON.parse(moved[0]!) as ObjectRow;
   return jsonResponse(200, { message: "Successfully moved", Id: id, Key: `${to.bucket}/${to.name}` });
 }
 
@@ -121,12 +124,19 @@ async function copy(request: StorageRequest) {
 
 /** Throws unless the bucket accepts an object unchanged: its types and sizes apply to every new object. */
 export async function checkTarget(
-  { rows }: Pick<StorageRequest, "rows">,
-  { bucket }: ObjectAddress,
-  { mimetype, size }: ObjectMetadata,
+  request: Pick<StorageRequest, "rows">,
+  address: ObjectAddress,
+  metadata: ObjectMetadata,
 ): Promise<void> {
+  checkTerms(await targetTerms(request, address), metadata);
+}
+
+async function targetTerms({ rows }: Pick<StorageRequest, "rows">, { bucket }: ObjectAddress): Promise<UploadTerms> {
   const { maxBytes, types } = await rows.termsOf(bucket);
-  const terms = { maxBytes: maxBytes ?? Number.POSITIVE_INFINITY, types };
+  return { maxBytes: maxBytes ?? Number.POSITIVE_INFINITY, types };
+}
+
+function checkTerms(terms: UploadTerms, { mimetype, size }: ObjectMetadata): void {
   checkType(singleLine(String(mimetype ?? OPAQUE_TYPE)), terms);
   if (Number(size) > terms.maxBytes) throw storageError("EntityTooLarge");
 }

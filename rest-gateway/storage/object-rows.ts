@@ -273,7 +273,7 @@ const BUCKET_TERMS = `select pg_catalog.json_build_object('isPublic', is_public,
   from content_service.bucket_terms($1)`;
 export const REMOVE_OBJECTS = `select pg_catalog.to_json(object)::pg_catalog.text from storage.remove_objects($1, ${NAMES}) as object`;
 
-function parseRow<T>(cell: string | null | undefined): T {
+export function parseRow<T>(cell: string | null | undefined): T {
   return parseJsonExactly(cell ?? "null") as T;
 }
 

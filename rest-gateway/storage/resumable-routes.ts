@@ -30,6 +30,7 @@ export function resumableRoutes(
 ): StorageRoutes {
   // The lock of requests to this process. Two processes that write to the same upload write the same bytes.
   let locker: Locker | null = null;
+  const finishing = new Map<string, Promise<void>>();
   const handle =
     (base: string): StorageHandler =>
     async (request) => {
@@ -37,7 +38,8 @@ export function resumableRoutes(
       // The library is loaded with the first such upload.
       const { makeLocker, openResumableServer } = await import("./resumable-server.ts");
       locker ??= makeLocker();
-      const opened = await openResumableServer(request, { ...services, locker, path: `${STORAGE_PREFIX}${base}` });
+      const shared = { ...services, locker, finishing };
+      const opened = await openResumableServer(request, { ...shared, path: `${STORAGE_PREFIX}${base}` });
       const response = await opened.server.handleWeb(toWebRequest(request));
       if (opened.failure !== null) throw opened.failure;
       return toGatewayResponse(response);

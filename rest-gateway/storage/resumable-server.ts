@@ -27,6 +27,8 @@ type SentMetadata = Readonly<Record<string, string | null>>;
 
 export type ResumableServices = Pick<StorageServices, "store" | "keys" | "signers" | "config"> & {
   readonly locker: Locker;
+  /** The uploads that are being finished, by their ids. */
+  readonly finishing: Map<string, Promise<void>>;
   /** The path at which uploads are created. */
   readonly path: string;
 };
@@ -46,7 +48,7 @@ type ResumableRequest = { readonly request: StorageRequest; readonly signature: 
 
 /** Opens the protocol for one request, whose caller's policies decide. */
 export async function openResumableServer(sent: StorageRequest, services: ResumableServices): Promise<ResumableServer> {
-  const { store, locker, path } = services;
+  const { store, locker, finishing, path } = services;
   const signature = await readSignature(sent, services);
   const request = signature ? asSigner(sent, signature.caller) : sent;
   const resumable: ResumableRequest = { request, signature };
@@ -65,9 +67,11 @@ export async function openResumableServer(sent: StorageRequest, services: Resuma
       },
       // To the library, 0 is no limit.
       maxSize: async (_, id) => Math.max(1, await datastore.maxBytesOf(id)),
+      // The library has released its lock by now, so that a repeated last request could finish the upload a second time.
       async onUploadFinish(_, { id }) {
-        const upload = await datastore.find(id);
-        if (!upload.isFinished) await finish(request, id, upload, datastore);
+        const finished = finishing.get(id) ?? finishOnce(request, id, datastore).finally(() => finishing.delete(id));
+        finishing.set(id, finished);
+        await finished;
         return {};
       },
       onResponseError(_, thrown) {
@@ -131,6 +135,11 @@ async function readSignature(
 
 const typeOf = ({ contentType }: SentMetadata) => contentType ?? OPAQUE_TYPE;
 
+async function finishOnce(request: StorageRequest, id: string, datastore: UploadStore): Promise<void> {
+  const upload = await datastore.find(id);
+  if (!upload.isFinished) await finish(request, id, upload, datastore);
+}
+
 async function finish(
   { rows }: StorageRequest,
   id: string,
@@ -148,11 +157,14 @@ async function finish(
   const metadata = describe(draft, { mimetype: typeOf(sent), cacheControl });
   const userMetadata = sent.metadata ? readUserMetadata(sent.metadata) : null;
   try {
-    await keepObject(rows, address, right, { draft, metadata, userMetadata }, { uploadId: id });
+    await keepObject(rows, address, right, { draft, metadata, userMetadata }, { uploadId: id, version: id });
   } catch (error) {
-    // A repetition would be refused again.
-    if (error instanceof HttpError && error.status < 500) await datastore.remove(id);
-    throw error;
+    if (!(error instanceof HttpError) || error.status >= 500) throw error;
+    // Another gateway may have finished the upload, for the same client. Otherwise a repetition would be refused again.
+    if ((await rows.versionOf(address))?.version !== id) {
+      await datastore.remove(id);
+      throw error;
+    }
   }
   // Clients that have missed the response find the upload complete.
   await uploads.replace(id, { ...upload, size: draft.bytes, isFinished: true });

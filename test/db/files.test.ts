@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { until } from "../until.ts";
 import { alice, anonymous, bob, connect, service } from "./callers.ts";
 import { useContent } from "./content.ts";
 
@@ -350,6 +351,30 @@ describe("bounds of buckets", () => {
     // An upload that takes less is possible beyond a bound, too.
     await bound("max_bytes", 10);
     await upload("1/x", "1", 20);
+  });
+
+  test("content_service.lock_bounded_buckets lets uploads of several owners be counted one after the other", async () => {
+    await bound("max_bytes", 100);
+    const add = (client: pg.Client, owner: string) =>
+      client.query("select content_service.add_bucket_usage('{notes}', $1, '{60}')", [[owner]]);
+    const [ada, ben] = [await connect(content.database.ownerUrl), await connect(content.database.ownerUrl)];
+    try {
+      await ada.query("begin");
+      await add(ada, "1");
+      const second = add(ben, "2").then(
+        () => null,
+        (error: unknown) => error,
+      );
+      await until(async () => {
+        const waiting = await rowsOf("select from pg_locks where locktype = 'advisory' and not granted");
+        return waiting.length > 0;
+      });
+      await ada.query("commit");
+      expect(await second).toMatchObject({ code: "PT413", message: "The bucket notes is full." });
+    } finally {
+      await Promise.all([ada.end(), ben.end()]);
+      await content.owner.query("delete from content_service.bucket_usage");
+    }
   });
 });
 

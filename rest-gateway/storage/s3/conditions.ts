@@ -18,8 +18,12 @@ export function readWriteCondition(request: S3Request): WriteCondition {
   return { isNew: ifNoneMatch === "*", tag: ifMatch === null ? null : ifMatch.replace(/^"|"$/g, "") };
 }
 
+const TIME_CONDITIONS = ["x-amz-copy-source-if-modified-since", "x-amz-copy-source-if-unmodified-since"];
+
 export function checkSourceCondition({ headers }: S3Request, tag: string): void {
   const { "x-amz-copy-source-if-match": match, "x-amz-copy-source-if-none-match": noneMatch } = headers;
+  if (TIME_CONDITIONS.some((name) => headers[name] !== undefined))
+    throw s3Error("NotImplemented", "Copies have conditions of ETags, and none of times.");
   const isMatched = typeof match !== "string" || matchesTag(match, tag);
   const isOther = typeof noneMatch !== "string" || !matchesTag(noneMatch, tag);
   if (!isMatched || !isOther) throw s3Error("PreconditionFailed");

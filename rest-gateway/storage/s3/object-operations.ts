@@ -3,7 +3,15 @@ import { matchesTag } from "#http";
 import { contentHeaders, selectPart, sendObject } from "../download.ts";
 import { OPAQUE_TYPE, readMediaType } from "../media-type.ts";
 import { checkTarget } from "../object-routes.ts";
-import { keepFile, type NewObject, nameContent, type ObjectRow, putObject, REMOVE_OBJECTS } from "../object-rows.ts";
+import {
+  keepFile,
+  type NewObject,
+  nameContent,
+  type ObjectRow,
+  parseRow,
+  putObject,
+  REMOVE_OBJECTS,
+} from "../object-rows.ts";
 import { ownerOf } from "../storage-request.ts";
 import { keepObject, newObject, termsOf } from "../upload.ts";
 import { checkType } from "../upload-body.ts";
@@ -148,6 +156,12 @@ const NO_HEADERS = {
 export const deleteObject: S3Handler = async (request) => {
   const { bucket, name } = objectOf(request);
   await request.rows.termsOf(bucket);
+  const { isNew, tag } = readWriteCondition(request);
+  if (isNew) throw s3Error("NotImplemented", "A deletion has no condition If-None-Match.");
+  if (tag !== null) {
+    await removeTagged(request, tag);
+    return { status: 204, headers: {}, body: null };
+  }
   const [left] = await removeNames(request, [name]);
   if (left !== undefined) throw s3Error("AccessDenied");
   return { status: 204, headers: {}, body: null };
@@ -161,6 +175,8 @@ export const deleteObjects: S3Handler = async (request) => {
   // "null" is the version of an object in a bucket without versions.
   if (objects.some(({ VersionId = "" }) => VersionId !== "" && VersionId !== "null"))
     throw s3Error("NotImplemented", "Objects have no versions here.");
+  if (objects.some((each) => CONDITIONS_OF_DELETION.some((condition) => each[condition] !== undefined)))
+    throw s3Error("NotImplemented", "Delete objects with a condition one by one, with If-Match.");
   const names = objects.map((each) => textOf(each, "Key"));
   if (names.length === 0 || names.length > MOST_NAMES) throw s3Error("MalformedXML");
   const left = new Set(await removeNames(request, names));
@@ -169,6 +185,18 @@ export const deleteObjects: S3Handler = async (request) => {
     Error: [...left].map((Key) => ({ Key, Code: "AccessDenied", Message: "Access Denied" })),
   });
 };
+
+const CONDITIONS_OF_DELETION = ["ETag", "LastModifiedTime", "Size"] as const;
+
+/** Removes the object if it has the tag, which may be `*`; otherwise the error undoes it. */
+async function removeTagged(request: S3Request, tag: string): Promise<void> {
+  const { bucket, name } = objectOf(request);
+  await request.rows.transact(async (run) => {
+    const { rows } = await run({ text: REMOVE_OBJECTS, values: [bucket, JSON.stringify([name])] });
+    const removed = rows[0] && parseRow<ObjectRow>(rows[0][0]);
+    if (!removed || (tag !== "*" && tagOf(removed) !== `"${tag}"`)) throw s3Error("PreconditionFailed");
+  });
+}
 
 /** Removes objects. Returns those that the caller may read but not delete. Missing ones count as deleted. */
 async function removeNames(request: S3Request, names: readonly string[]): Promise<readonly string[]> {

@@ -201,6 +201,24 @@ describe("the types and sizes of a bucket", () => {
   });
 });
 
+test("a move brings no other content than the target accepts, even if the object is replaced meanwhile", async () => {
+  await upload("notes/1/replaced", "image/png", "x");
+  // The object is found as an image, and is another one when it is moved.
+  await asOwner(`
+    create function public.replaced() returns trigger language plpgsql as
+      $$ begin new.metadata := new.metadata || '{"mimetype": "text/html"}'; return new; end $$;
+    create trigger _000_replaced before update of bucket_id on storage.objects for each row execute function public.replaced()`);
+  try {
+    const keys = { bucketId: "notes", sourceKey: "1/replaced" };
+    const body = { ...keys, destinationBucket: "pictures", destinationKey: "1/replaced" };
+    expect(await statusIn(await send("/object/move", { body }))).toBe("415");
+    const names = "select bucket_id from storage.objects where name = '1/replaced'";
+    expect((await asOwner(names)).rows).toEqual([{ bucket_id: "notes" }]);
+  } finally {
+    await asOwner("drop function public.replaced cascade");
+  }
+});
+
 test("paths lead to no file of the machine", async () => {
   for (const path of [
     "/object/notes/../../../../etc/passwd",

@@ -261,6 +261,36 @@ describe("an unfinished upload", () => {
     }
   });
 
+  test("is finished once, although its last part is sent twice at once", async () => {
+    const upload = await begin();
+    const patch = (from: number, to: number) =>
+      fetch(upload, {
+        method: "PATCH",
+        headers: {
+          authorization: `Bearer ${tokens.ada}`,
+          "tus-resumable": "1.0.0",
+          "upload-offset": String(from),
+          "content-type": "application/offset+octet-stream",
+        },
+        body: CONTENT.subarray(from, to),
+      });
+    const last = CONTENT.length - 1;
+    expect((await patch(CHUNK, last)).status).toBe(204);
+    await Promise.all([1, 2].map(() => patch(last, CONTENT.length)));
+    const after = await head(upload);
+    expect([after.status, after.headers.get("upload-offset")]).toEqual([200, String(CONTENT.length)]);
+    expect((await stored())!.equals(CONTENT)).toBe(true);
+  });
+
+  test("is kept while it goes on, however long ago it began", async () => {
+    const url = await begin();
+    const id = new URL(url).pathname.split("/").at(-1)!;
+    const yesterday = new Date(Date.now() - 2 * DAY_MS);
+    await utimes(join(folder, "uploads", id.slice(0, 13), `${id}.json`), yesterday, yesterday);
+    await makeFolderStore(folder).uploads().removeOlder(DAY_MS);
+    expect((await head(url)).status).toBe(200);
+  });
+
   test("is deleted after a day", async () => {
     const url = await begin();
     const id = new URL(url).pathname.split("/").at(-1)!;

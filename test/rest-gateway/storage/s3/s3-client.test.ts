@@ -178,6 +178,8 @@ describe("objects", () => {
     const part = await get(ada, "1/digits", { Range: "bytes=2-4" });
     expect([part.ContentRange, part.ContentLength, await textOf(part)]).toEqual(["bytes 2-4/10", 3, "234"]);
     expect(await textOf(await get(ada, "1/digits", { Range: "bytes=-2" }))).toBe("89");
+    const whole = await get(ada, "1/digits", { Range: "bytes=-100" });
+    expect([whole.ContentRange, await textOf(whole)]).toEqual(["bytes 0-9/10", "0123456789"]);
     expect(await refusal(get(ada, "1/digits", { Range: "bytes=10-" }))).toEqual(["InvalidRange", 416]);
     expect(await refusal(get(ada, "1/digits", { IfNoneMatch: ETag }))).toEqual(["Unknown", 304]);
     expect(await refusal(get(ada, "1/digits", { IfMatch: '"other"' }))).toEqual(["PreconditionFailed", 412]);
@@ -202,6 +204,18 @@ describe("objects", () => {
       ["three", "four"].map((body) => put(ada, "1/x", body, { IfMatch: `"${md5("two")}"` })),
     );
     expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  test("a deletion removes nothing where its condition does not hold, or is not known", async () => {
+    const { ETag } = await put(ada, "1/x", "one");
+    const remove = (more: object) => ada.send(new s3.DeleteObjectCommand({ Bucket, Key: "1/x", ...more }));
+    expect(await refusal(remove({ IfMatch: '"other"' }))).toEqual(["PreconditionFailed", 412]);
+    const named = { Delete: { Objects: [{ Key: "1/x", ETag }] } };
+    expect(await refusal(ada.send(new s3.DeleteObjectsCommand({ Bucket, ...named })))).toEqual(["NotImplemented", 501]);
+    expect(await textOf(await get(ada, "1/x"))).toBe("one");
+    await remove({ IfMatch: ETag });
+    expect(await refusal(head(ada, "1/x"))).toEqual(["NotFound", 404]);
+    expect(await refusal(remove({ IfMatch: "*" }))).toEqual(["PreconditionFailed", 412]);
   });
 
   test("copies keep the metadata or replace it", async () => {
@@ -330,6 +344,12 @@ describe("buckets", () => {
     expect(await all({ Prefix: "1/b/" })).toEqual(["1/b/1", "1/b/2"]);
     expect(await all({ Prefix: "1/", Delimiter: "/" })).toEqual(["1/a", "1/b/", "1/c", "1/ü & <x>"]);
     expect(await all({ StartAfter: "1/b/1" })).toEqual(["1/b/2", "1/c", "1/ü & <x>"]);
+    await put(ada, "1/b/", "");
+    for (const more of [{}, { StartAfter: "1/b" }, { MaxKeys: 1 }])
+      expect(await all({ Prefix: "1/b/", Delimiter: "/", ...more })).toEqual(["1/b/", "1/b/1", "1/b/2"]);
+    expect(await all({ Prefix: "1/b/", Delimiter: "/", StartAfter: "1/b/" })).toEqual(["1/b/1", "1/b/2"]);
+    expect(await all({ Prefix: "1/", Delimiter: "/", StartAfter: "1/b/" })).toEqual(["1/c", "1/ü & <x>"]);
+    await ada.send(new s3.DeleteObjectCommand({ Bucket, Key: "1/b/" }));
     const first = await ada.send(new s3.ListObjectsCommand({ Bucket, MaxKeys: 3 }));
     expect([first.IsTruncated, first.Contents!.length]).toEqual([true, 3]);
     const rest = await ada.send(new s3.ListObjectsCommand({ Bucket, Marker: first.NextMarker }));
