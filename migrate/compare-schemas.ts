@@ -113,7 +113,7 @@ function alterColumn(table: string, before: TableColumn, after: TableColumn): st
     ...(before.identity !== null && identity === null ? ["drop identity"] : []),
     // The default is dropped first: it may have no cast to the type.
     ...(dropsDefault ? ["drop default"] : []),
-    ...(changesType ? [`type ${typeName}${collation ?? ""} using ${after.name}::${typeName}`] : []),
+    ...(changesType ? [`type ${typeName}${collation ?? ""}${conversion(before, after)}`] : []),
     ...(fallback !== null && (changesType || fallback !== before.fallback) ? [`set default ${fallback}`] : []),
     ...(compression === before.compression ? [] : [`set compression ${compression ?? "default"}`]),
     ...(notNull === before.notNull ? [] : [notNull ? "set not null" : "drop not null"]),
@@ -122,6 +122,17 @@ function alterColumn(table: string, before: TableColumn, after: TableColumn): st
       : [before.identity === null ? `add ${identity}` : `set ${identity.replace(" as identity", "")}`]),
   ];
   return `alter ${table} ${actions.map((action) => `alter column ${after.name} ${action}`).join(", ")};`;
+}
+
+/** An explicit cast cuts a text that is too long; without it the statement fails, and nothing is lost. */
+function conversion(before: TableColumn, { name, typeName }: TableColumn): string {
+  const isSame = familyOf(before.typeName) === familyOf(typeName);
+  return isSame ? "" : ` using ${name}::${typeName}`;
+}
+
+/** Returns the type without its limits; the types of texts are one. */
+function familyOf(typeName: string): string {
+  return typeName.replace(/\([\d, ]+\)/, "").replace(/^(?:character varying|character)\b/, "text");
 }
 
 export function groupByObject(rows: readonly SchemaRow[]): Map<string, SchemaRow[]> {

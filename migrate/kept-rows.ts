@@ -1,4 +1,4 @@
-import type pg from "pg";
+import pg from "pg";
 import { quotedName, withClient } from "#postgres/client";
 import { displayPath } from "./committed-migrations.ts";
 import { splitStatements } from "./split-statements.ts";
@@ -68,7 +68,7 @@ export async function withKeptRows(
   try {
     await work();
   } catch (error) {
-    await withClient(url, (client) => dropNeedlessCopies(client, kept));
+    await withClient(url, (client) => dropNeedlessCopies(client, kept, report));
     throw error;
   }
   if (kept.length === 0) return;
@@ -157,15 +157,22 @@ async function copyTables(client: pg.ClientBase, tables: readonly DroppedTable[]
     const copy = quotedName(KEEPING_SCHEMA, `rows_of_${table.oid}_${Date.now()}`);
     const texts = table.columns.map(({ name }) => `${quotedName(name)}::pg_catalog.text as ${quotedName(name)}`);
     await client.query(`create table ${copy} as select ${texts.join(", ")} from ${nameOf(table)}`);
+    const about = `@sample none\n@anonymize empty\nRows of ${nameOf(table)}, as texts, which ${displayPath(table.file)} drops.`;
+    await client.query(`comment on table ${copy} is ${pg.escapeLiteral(about)}`);
     kept.push({ ...table, copy });
   }
   return kept;
 }
 
-async function dropNeedlessCopies(client: pg.ClientBase, kept: readonly KeptTable[]): Promise<void> {
-  for (const { oid, copy } of kept) {
-    const { rows } = await client.query("select from pg_catalog.pg_class where oid = $1", [oid]);
-    if (rows.length > 0) await client.query(`drop table ${copy}`);
+async function dropNeedlessCopies(
+  client: pg.ClientBase,
+  kept: readonly KeptTable[],
+  report: ReportLine,
+): Promise<void> {
+  for (const table of kept) {
+    const { rows } = await client.query("select from pg_catalog.pg_class where oid = $1", [table.oid]);
+    if (rows.length > 0) await client.query(`drop table ${table.copy}`);
+    else report(`${nameOf(table)} was dropped; what it contained is in ${table.copy}, as texts (rows: ${table.rows}).`);
   }
 }
 

@@ -21,7 +21,7 @@ export type UndoVerdict =
   | {
       readonly verdict: "can be undone";
       readonly sql: string;
-      /** The tables and columns that the undo drops, with the values written to them since: `table public.notes`. */
+      /** The values written since that the undo loses: `table public.notes`, or those that do not fit a former type. */
       readonly drops: readonly string[];
     }
   | {
@@ -126,10 +126,15 @@ export async function judgeUndo(
     const tried = await tryReverse(client, start);
     if (tried.kind === "other schema") return refuse(`The reverse does not restore ${tried.what}.`, undefined);
     if (tried.kind === "same")
-      return { verdict: "can be undone", sql: tried.sql, drops: listAdded(migrated, start.schema) };
+      return { verdict: "can be undone", sql: tried.sql, drops: listLosses(migrated, start.schema) };
     const effect = effects.findLast(({ touched }) => touched.includes(tried.oid));
     return refuse(`The reverse does not restore the values of ${tried.name}.`, effect);
   });
+}
+
+/** The tables and columns that the undo drops, and the columns to which it gives their former type. */
+function listLosses(migrated: SchemaState, before: SchemaState): string[] {
+  return [...listAdded(migrated, before), ...listRetyped(migrated, before)];
 }
 
 /** Tables and columns with values, without the columns of new tables. */
@@ -141,6 +146,16 @@ function listAdded(migrated: SchemaState, before: SchemaState): string[] {
     return catalogue === "pg_attribute" ? !keys.has(`pg_class ${relation}`) : !object!.startsWith("sequence ");
   };
   return added.filter(isShown).map(({ object }) => object!);
+}
+
+/** Values that a former type cannot hold: a cast may cut or round them. */
+function listRetyped(migrated: SchemaState, before: SchemaState): string[] {
+  const former = new Map(before.tableParts.map(({ name, column }) => [name, column?.typeName]));
+  return migrated.tableParts.flatMap(({ name, column }) => {
+    const typeName = former.get(name);
+    if (!column || !typeName || typeName === column.typeName) return [];
+    return [`the values of ${name} that ${typeName} cannot hold`];
+  });
 }
 
 const LOST_ORDER = ["table", "column", "sequence"];

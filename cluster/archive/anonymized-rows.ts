@@ -49,6 +49,7 @@ async function readAnonymization(client: pg.ClientBase): Promise<Anonymization> 
     const tag = tagOf(column.comments);
     if (tag === null) {
       if (column.comments.some((comment) => hasSmartTag(comment, "personal"))) personal.push(column);
+      else problems.push(`${column.table}.${column.name}: ${MISPLACED}`);
       continue;
     }
     const result = await ruleOf(client, column, tag);
@@ -59,8 +60,8 @@ async function readAnonymization(client: pg.ClientBase): Promise<Anonymization> 
   for (const { table, comments } of (await client.query<TaggedTable>(TAGGED_TABLES)).rows) {
     const tag = tagOf(comments);
     if (tag === "empty") emptied.add(table);
-    else if (tag !== null)
-      problems.push(`${table}: write "@anonymize empty" on a table, and other rules on its columns`);
+    else if (tag === null) problems.push(`${table}: ${MISPLACED}`);
+    else problems.push(`${table}: write "@anonymize empty" on a table, and other rules on its columns`);
   }
   problems.push(
     ...personal
@@ -74,6 +75,9 @@ async function readAnonymization(client: pg.ClientBase): Promise<Anonymization> 
   return { rules, emptied };
 }
 
+/** A tag that is not read would leave the values as they are. */
+const MISPLACED = 'begin the comment with its tags: "@anonymize" and "@personal" are not read behind other text';
+
 function tagOf(comments: readonly (string | null)[]): string | null {
   return comments.map((comment) => readSmartTag(comment, "anonymize")).find((tag) => tag !== null) ?? null;
 }
@@ -86,6 +90,8 @@ type TaggedColumn = TaggedTable & {
   readonly isGenerated: boolean;
   readonly isNotNull: boolean;
   readonly isUnique: boolean;
+  /** True if the partition of a row depends on it. */
+  readonly isOfPartitionKey: boolean;
   /** The type as in a declaration. */
   readonly type: string;
   /** The base type of a domain; otherwise the type itself. */
@@ -119,7 +125,13 @@ const TAGGED_COLUMNS = `${LINEAGE}
     nullif(greatest(a.atttypmod, typtypmod), -1) - 4 as limit, exists (
       select from pg_index where indrelid = relation and (indisunique or indisexclusion) and (a.attnum = any(indkey) or exists (
         select from pg_depend where classid = 'pg_class'::regclass and objid = indexrelid and refobjid = relation and refobjsubid = a.attnum))
-    ) as "isUnique", array_agg(col_description(ancestor, other.attnum) order by ancestor <> relation) as comments
+    ) as "isUnique", exists (
+      select from lineage as whole join pg_partitioned_table on partrelid = whole.ancestor
+      join pg_attribute key on key.attrelid = whole.ancestor and key.attname = a.attname
+      where whole.relation = lineage.relation and (key.attnum = any(partattrs) or exists (
+        select from pg_depend where classid = 'pg_class'::regclass and objid = whole.ancestor and objsubid = key.attnum
+          and refclassid = classid and refobjid = objid and refobjsubid = 0 and deptype = 'i'))
+    ) as "isOfPartitionKey", array_agg(col_description(ancestor, other.attnum) order by ancestor <> relation) as comments
   from lineage join pg_class c on c.oid = relation join pg_namespace n on n.oid = relnamespace
   join pg_attribute a on a.attrelid = relation and a.attnum > 0 and not a.attisdropped
   join pg_attribute other on other.attrelid = ancestor and other.attname = a.attname
@@ -135,6 +147,7 @@ async function ruleOf(client: pg.ClientBase, column: TaggedColumn, tag: string):
   if (column.isGenerated) return "it is generated: write the tag on the columns that it is made of";
   const rule = parseAnonymizationRule(tag, column);
   if (typeof rule === "string") return rule;
+  if (column.isOfPartitionKey) return "it is part of the partition key, so its values cannot be replaced";
   if (rule.isNull && column.isNotNull) return `it is not null: use another rule than "${tag}"`;
   if (column.isUnique && !rule.isUnique)
     return `it is part of a unique index: use "hash", or "email", instead of "${tag}"`;

@@ -226,6 +226,10 @@ describe("the files of current/", () => {
     const [first, second] = copies();
     expect(first![1]).toBe("it has no column text text");
     expect(await own.rows(`select * from ${first![2]}`)).toEqual([{ id: "1", text: "kept" }]);
+    // Anonymized branches leave it out.
+    expect(await own.rows(`select obj_description('${first![2]}'::regclass) as comment`)).toEqual([
+      { comment: expect.stringMatching(/^@sample none\n@anonymize empty\nRows of "public"\."notes", as texts/) },
+    ]);
     expect(second![1]).toContain("violates check constraint");
     expect(await own.rows(`select * from ${second![2]}`)).toEqual([{ id: "2", title: "kept" }]);
   });
@@ -240,6 +244,23 @@ describe("the files of current/", () => {
     expect(await messageOf(commit, own)).toContain("refused here");
     expect(await own.rows("select * from public.notes")).toEqual([{ id: 1, text: "kept" }]);
     expect(await own.rows("select tablename from pg_tables where tablename like 'rows_of_%'")).toEqual([]);
+  });
+
+  test("name the copy of rows if their commit fails after it has dropped them", async () => {
+    await using own = await ownHistories([]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations({ name: "current" }, own.settings);
+    await own.rows("insert into public.notes values (1, 'kept')");
+    const [{ name }] = await own.rows("select current_database() as name");
+    const refuse = `do $$ begin if current_database() = '${name}' then raise 'refused here'; end if; end $$;`;
+    await own.write("project", "0020-later.sql", `--! no-transaction\n${refuse}\n`);
+    const lines: string[] = [];
+    expect(await messageOf({ ...commit, report: (line) => lines.push(line) }, own)).toContain("refused here");
+    const [, copy] =
+      /^"public"\."notes" was dropped; what it contained is in (\S+), as texts \(rows: 1\)\.$/m.exec(
+        lines.join("\n"),
+      ) ?? [];
+    expect(await own.rows(`select * from ${copy}`)).toEqual([{ id: "1", text: "kept" }]);
   });
 
   test("include functions in files of their own", async () => {

@@ -72,6 +72,31 @@ describe("a migration that cannot be undone", () => {
   });
 });
 
+test("cuts no text that is longer than the former type, and names the columns whose values may not fit", async () => {
+  const database = await cloneDatabase("empty");
+  try {
+    await withClient(database.ownerUrl, (client) =>
+      client.query(`${FIXTURE}; alter table public.notes add column label varchar(3)`),
+    );
+    const widened = await judge("alter table public.notes alter column label type varchar(9)", {
+      url: database.ownerUrl,
+    });
+    expect(widened).toEqual({
+      verdict: "can be undone",
+      sql: "alter table public.notes alter column label type character varying(3);",
+      drops: ["the values of column label of table public.notes that character varying(3) cannot hold"],
+    });
+    await withClient(database.ownerUrl, async (client) => {
+      await client.query("update public.notes set label = 'too long'");
+      await expect(
+        client.query("alter table public.notes alter column label type character varying(3)"),
+      ).rejects.toThrow("value too long");
+    });
+  } finally {
+    await database.drop();
+  }
+});
+
 test("says what the reverse is", async () => {
   const undo = await judgeFinal(
     "alter table public.notes rename column code to label; create index on public.notes (label)",

@@ -86,21 +86,35 @@ export async function readSchema(client: pg.ClientBase): Promise<DatabaseSchema>
     roles: (await client.query<ArchivedRole>(ROLES)).rows,
     memberships: (await client.query<ArchivedMembership>(memberships(version))).rows,
     beforeRows: [...first, ...(await statementsOf(client, [...queries.beforeRows, largeObjects]))],
-    afterRows: [...rest, ...(await statementsOf(client, closingStatements(queries)))],
+    afterRows: [...rest, ...(await closingStatements(client, queries, [...first, ...rest]))],
   };
 }
 
-function closingStatements({ afterRows, refreshes, eventTriggers }: ReturnType<typeof archiveQueries>): string[] {
-  return [
+async function closingStatements(
+  client: pg.ClientBase,
+  { afterRows, refreshes, eventTriggers }: ReturnType<typeof archiveQueries>,
+  created: readonly ArchivedStatement[],
+): Promise<ArchivedStatement[]> {
+  const definitions = [
     ...afterRows,
     `${COMMENTS} and object not like 'event trigger %'`,
     ...ownerStatements,
     ...grantStatements,
-    ...refreshes,
+  ];
+  const places = new Map(created.map(({ object }, place) => [object, place]));
+  const placeOf = ({ object }: ArchivedStatement) => places.get(object) ?? created.length;
+  const views = await statementsOf(client, refreshes);
+  const settings = [
     ...settingStatements,
     ...eventTriggers,
     ...eventTriggerOwners,
     `${COMMENTS} and object like 'event trigger %'`,
+  ];
+  return [
+    ...(await statementsOf(client, definitions)),
+    // A materialized view over another one is filled after that, as it was created after it.
+    ...views.toSorted((one, other) => placeOf(one) - placeOf(other)),
+    ...(await statementsOf(client, settings)),
   ];
 }
 

@@ -191,12 +191,47 @@ test("refuses tags of views, other tags of tables, and keys that refer to tables
       );
       expect(error.message.split("\n")).toEqual([
         "Change these comments, nothing was copied:",
+        '- "public"."u".d: begin the comment with its tags: "@anonymize" and "@personal" are not read behind other text.',
         '- "public"."v".a: the rows of views come from tables, whose columns need the tag.',
         '- "public"."u": write "@anonymize empty" on a table, and other rules on its columns.',
         '- "public"."u".b: it is "@personal": write "@anonymize" and a rule, too.',
         expect.stringContaining(
           '- the foreign key u_a_fkey of "public"."u" refers to "public"."t", which is "@anonymize empty"',
         ),
+      ]);
+    });
+  } finally {
+    await database.drop();
+  }
+});
+
+test("refuses tags behind other text, and of columns of a partition key, which would leave values or fail", async () => {
+  const database = await cloneDatabase("empty");
+  try {
+    await withClient(database.ownerUrl, async (client) => {
+      await client.query(`
+        create table people (email text, name text);
+        comment on table people is e'People.\n@anonymize empty';
+        comment on column people.email is e'Where mail goes.\n@anonymize email';
+        create table events (at date, mail text, place text) partition by range (at);
+        create table events_2026 partition of events for values from ('2026-01-01') to ('2027-01-01') partition by hash (lower(mail));
+        create table events_2026_0 partition of events_2026 for values with (modulus 1, remainder 0);
+        comment on column events.at is '@anonymize date';
+        comment on column events_2026_0.mail is '@anonymize email'; comment on column events.place is '@anonymize text'`);
+      const error: Error = await checkAnonymization(client).then(
+        () => expect.fail("was not refused"),
+        (refused) => refused,
+      );
+      const misplaced = 'begin the comment with its tags: "@anonymize" and "@personal" are not read behind other text.';
+      const ofKey = "it is part of the partition key, so its values cannot be replaced.";
+      expect(error.message.split("\n")).toEqual([
+        "Change these comments, nothing was copied:",
+        `- "public"."events".at: ${ofKey}`,
+        `- "public"."events_2026".at: ${ofKey}`,
+        `- "public"."events_2026_0".at: ${ofKey}`,
+        `- "public"."events_2026_0".mail: ${ofKey}`,
+        `- "public"."people".email: ${misplaced}`,
+        `- "public"."people": ${misplaced}`,
       ]);
     });
   } finally {

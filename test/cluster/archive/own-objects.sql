@@ -85,6 +85,7 @@ comment on view shop.totals is 'Sums.';
 create view shop.good with (security_barrier) as select * from shop.totals where total > 1;
 create materialized view shop.report as select name, total from shop.totals order by name;
 create unique index report_name on shop.report (name);
+create materialized view shop.a_report_of_reports as select count(*) from shop.report;
 create materialized view shop.never as select 1 as one with no data;
 create rule keep as on delete to shop.references_to do instead nothing;
 alter table shop.references_to enable always rule keep;
