@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { quotedName, withClient } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
@@ -43,11 +44,18 @@ const BEGIN_RUN = `
   returning runid`;
 const END_RUN = `
   update cron.job_run_details set status = $2, return_message = $3, end_time = pg_catalog.clock_timestamp() where runid = $1`;
-const LOCK_JOB = `
-  select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('cron.job ' || $1, 0)) as locked,
-    session_user = $2 as "isOwners"`;
+/** A run has the first lock while it runs, and the second one while it waits for that. */
+const [RUN_LOCK, WAIT_LOCK] = ["cron.job ", "cron.job.next "];
+const TRY_LOCK = "select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended($1, 0)) as locked";
+const UNLOCK = "select pg_catalog.pg_advisory_unlock(pg_catalog.hashtextextended($1, 0))";
+const IS_OWNERS = `select session_user = $1 as "isOwners"`;
+const IS_ACTIVE = "select from cron.job where jobid = $1 and active";
+const WAIT_MS = 1_000;
 
-/** Runs the commands of `cron.job`, each at its times, once over all gateways, and no two runs of a job at once. */
+/**
+ * Runs the commands of `cron.job`, each at its times, once over all gateways, and no two runs of a job at once. As in pg_cron, a run
+ * that is due during the one before begins after it; at most one of a job waits.
+ */
 export class CronJobs {
   readonly #options: CronJobOptions;
   readonly #work: RepeatedWork;
@@ -56,6 +64,9 @@ export class CronJobs {
   readonly #logins: CronLogins;
   /** The time up to which all times are processed. */
   #processed = new Date();
+  /** The times of jobs that were due while as many commands ran as may. */
+  #late = new Map<string, Date>();
+  #isClosing = false;
 
   constructor(options: CronJobOptions) {
     this.#options = options;
@@ -65,6 +76,7 @@ export class CronJobs {
 
   /** Lets commands finish for this long, and then cancels them. */
   async close(milliseconds: number): Promise<void> {
+    this.#isClosing = true;
     await this.#work.close();
     const { promise: timeUp, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, milliseconds);
@@ -92,12 +104,17 @@ export class CronJobs {
         await client.query(FORGET_TIMES);
       return rows;
     });
+    const late = new Map<string, Date>();
     for (const job of jobs) {
-      const due = findDueTime(job.schedule, this.#processed, until);
-      if (due !== null && this.#running.size < MAX_RUNNING && (await this.#claim(job, due))) this.#begin(job);
+      const due = findDueTime(job.schedule, this.#processed, until) ?? this.#late.get(job.jobid) ?? null;
+      if (due === null) continue;
+      if (this.#running.size >= MAX_RUNNING) late.set(job.jobid, due);
+      else if (await this.#claim(job, due)) this.#begin(job);
     }
+    this.#late = late;
     this.#processed = until;
-    return jobs.some(({ schedule }) => SECONDS.test(schedule)) ? 1_000 : MINUTE_MS - (Date.now() % MINUTE_MS) + 5;
+    const isSoon = late.size > 0 || jobs.some(({ schedule }) => SECONDS.test(schedule));
+    return isSoon ? 1_000 : MINUTE_MS - (Date.now() % MINUTE_MS) + 5;
   }
 
   async #claim({ jobid }: CronJob, due: Date): Promise<boolean> {
@@ -116,11 +133,28 @@ export class CronJobs {
   /** Runs the job on a connection of its own, because VACUUM refuses a transaction. */
   #run(job: CronJob): Promise<void> {
     return withClient(this.#options.url, async (client) => {
-      const { rows } = await client.query<{ locked: boolean; isOwners: boolean }>(LOCK_JOB, [job.jobid, job.username]);
-      if (!rows[0]!.locked) return;
+      if (!(await this.#lock(client, job))) return;
+      const { rows } = await client.query<{ isOwners: boolean }>(IS_OWNERS, [job.username]);
       if (rows[0]!.isOwners) await this.#runCommand(client, job);
       else await this.#runOfRole(job);
     });
+  }
+
+  /** Waits until no run of the job runs; resolves with false if another one waits already, if the job has ended, or if the service stops. */
+  async #lock(client: pg.Client, { jobid }: CronJob): Promise<boolean> {
+    const tryLock = async (kind: string) => {
+      const { rows } = await client.query<{ locked: boolean }>(TRY_LOCK, [kind + jobid]);
+      return rows[0]!.locked;
+    };
+    if (await tryLock(RUN_LOCK)) return true;
+    if (!(await tryLock(WAIT_LOCK))) return false;
+    while (!this.#isClosing) {
+      await sleep(WAIT_MS);
+      if (!(await tryLock(RUN_LOCK))) continue;
+      await client.query(UNLOCK, [WAIT_LOCK + jobid]);
+      return (await client.query(IS_ACTIVE, [jobid])).rowCount === 1;
+    }
+    return false;
   }
 
   /** Runs the command of another role than the owner, which keeps the lock. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Service } from "../../../service/wiring/service.ts";
 import { connect } from "../../db/callers.ts";
 import { useFixture } from "../../fixture.ts";
@@ -78,6 +78,54 @@ describe("cron.job", () => {
     expect(await lastRun("off")).toBeUndefined();
     await owner.query("select cron.unschedule('slow')");
   });
+
+  describe("a run that is due during the one before", () => {
+    const waits = async (job: number) => {
+      const { rows } = await owner.query("select pg_try_advisory_lock(hashtextextended($1, 0)) as taken", [
+        `cron.job.next ${job}`,
+      ]);
+      if (!rows[0].taken) return true;
+      await owner.query("select pg_advisory_unlock_all()");
+      return false;
+    };
+    const endedRuns = async (job: number) => {
+      const { rows } = await owner.query(
+        "select count(*)::int from cron.job_run_details where jobid = $1 and status = 'succeeded'",
+        [job],
+      );
+      return rows[0].count;
+    };
+    /** Schedules a command that runs until the lock is free, and resolves when its second run waits. */
+    const startTwice = async (lock: number) => {
+      const { rows } = await owner.query("select cron.schedule($1, '1 second', $2)::int as job", [
+        `waits ${lock}`,
+        `select pg_advisory_xact_lock(${lock})`,
+      ]);
+      await until(() => waits(rows[0].job));
+      return rows[0].job as number;
+    };
+
+    test("begins after it, once, however often it was due", async () => {
+      const holder = await connect(project.database.ownerUrl);
+      await holder.query("select pg_advisory_lock(71)");
+      const job = await startTwice(71);
+      await owner.query("select cron.alter_job($1, schedule => '0 0 1 1 *')", [job]);
+      await holder.end();
+      await until(async () => (await endedRuns(job)) === 2);
+      await until(async () => !(await waits(job)));
+      expect(await endedRuns(job)).toBe(2);
+    });
+
+    test("does not begin if the job has ended by then", async () => {
+      const holder = await connect(project.database.ownerUrl);
+      await holder.query("select pg_advisory_lock(72)");
+      const job = await startTwice(72);
+      await owner.query("select cron.alter_job($1, active => false)", [job]);
+      await holder.end();
+      await until(async () => !(await waits(job)));
+      expect(await endedRuns(job)).toBe(1);
+    });
+  });
 });
 
 describe("the command of another role", () => {
@@ -129,6 +177,7 @@ describe("the command of another role", () => {
     await owner.query(`drop role ${login.rolname}`);
     await until(async () => (await run("select 1 as b")).status === "succeeded");
     await owner.query("create role content_service_cron_old login valid until '2001-01-01'");
+    onTestFinished(async () => void (await owner.query("drop role if exists content_service_cron_old")));
     await service.stop();
     expect(await logins()).toEqual([{ rolname: "content_service_cron_old" }]);
     service = await serve(project.database, { BASE_SCHEMA: "platform", WEBHOOK_NETWORK: "loopback" });
