@@ -42,6 +42,9 @@ begin
         elsif sample is null then
           execute tried operator(pg_catalog.->>) 'text';
           get diagnostics reached = row_count;
+          if (tried operator(pg_catalog.->>) 'copies')::boolean and reached operator(pg_catalog.=) 0 then
+            raise insufficient_privilege;
+          end if;
         else
           execute tried operator(pg_catalog.->>) 'text' using sample;
           get diagnostics reached = row_count;
@@ -181,6 +184,8 @@ type TriedStatement = {
   readonly text: string;
   /** True if the statement's result is a count of rows. */
   readonly counts?: boolean;
+  /** True if the statement copies a row that the role sees; without one it says nothing. */
+  readonly copies?: boolean;
   readonly sample?: string;
 };
 
@@ -261,7 +266,12 @@ function statementsFor(
       if (granted.length === 0) return [];
       const columnList = granted.map((column) => quotedName(column.name)).join(", ");
       const copy = `insert into ${name} (${columnList}) select ${columnList} from pg_catalog.json_populate_record(null::${name}, $1)`;
-      return [{ text: `insert into ${name} default values` }, ...samples.map((sample) => ({ text: copy, sample }))];
+      return [
+        { text: `insert into ${name} default values` },
+        // A row of the caller's own may be allowed where those of others are not.
+        { text: `insert into ${name} (${columnList}) select ${columnList} from ${name} limit 1`, copies: true },
+        ...samples.map((sample) => ({ text: copy, sample })),
+      ];
     }
   }
 }

@@ -73,6 +73,11 @@ function printPolicies(table: CatalogTable, policies: readonly Policy[], role: s
 
 function printExplainedQuery({ tables, parts, plan }: ExplainedQuery, role: string, catalog: Catalog): void {
   for (const part of parts) console.log(comparison(part, role));
+  const hidesRows = parts.some((part) => part.kind === "rows" && part.seen < part.all);
+  if (hidesRows && tables.length > 0) {
+    const request = tables[0]!.name;
+    console.log(`With the same options, ${commandLine("why", request)} says which rows of ${request} are hidden, and by which policy.`);
+  }
   for (const table of tables) printPolicies(table, readPoliciesOf(table, role, catalog), role);
   console.log(`\n${plan}\n`);
 }
@@ -104,7 +109,7 @@ await runCommand({
   to changes; or a GraphQL query, of which the statement is explained.
   --user   a user, by e-mail address or user name, with the role and the claims of the account, of which --claims replaces some
   --insert, --update, --delete   explains this write, of a row or of the rows of the request
-  --body   a JSON object of the written columns
+  --body   a JSON object of the written columns; for --insert also an array of them
 
 Examples:
   ${commandLine("why", "things")}
@@ -130,8 +135,8 @@ Examples:
     if (user !== undefined && [options.role, options.sub].some((option) => option !== undefined))
       throw new UsageError("--user has a role and a number: it cannot be combined with --role or --sub.");
     const addressed = GRAPHQL_QUERY.test(address) ? null : parseAddress(address);
-    const write = parseWriteOptions(options);
-    if (write && (!addressed || addressed.interfaceName === "realtime"))
+    const writes = parseWriteOptions(options);
+    if (writes && (!addressed || addressed.interfaceName === "realtime"))
       throw new UsageError("A write is explained for a path below /rest/v1, /api or /users.");
     await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
       const { requestUrl, directUrl } = postgres;
@@ -155,8 +160,11 @@ Examples:
           return;
         }
         const requested = addressed.rows({ catalog, config, role });
-        if (write) {
-          console.log(printExplainedWrite(await explainWrite(requested, write, dependencies), write.command, role));
+        if (writes) {
+          for (const [index, write] of writes.entries()) {
+            if (writes.length > 1) console.log(`${index === 0 ? "" : "\n"}Row ${index + 1} of ${writes.length}:`);
+            console.log(printExplainedWrite(await explainWrite(requested, write, dependencies), write.command, role));
+          }
           return;
         }
         if (interfaceName === "realtime") await printPublication(owner, requested.table);
@@ -193,24 +201,27 @@ function parseRequest(requests: readonly string[], options: Readonly<Record<stri
   throw new UsageError("Specify one request, in quotes.");
 }
 
-/** The write of `--insert`, `--update` or `--delete` with the columns of `--body`; null for a read. */
-function parseWriteOptions({ body, ...options }: Readonly<Record<string, unknown>>): RequestedWrite | null {
+/** The write of `--insert`, `--update` or `--delete` with the columns of `--body`, for each row of an array; null for a read. */
+function parseWriteOptions({ body, ...options }: Readonly<Record<string, unknown>>): readonly RequestedWrite[] | null {
   const [command, ...others] = WRITE_COMMANDS.filter((each) => options[each] === true);
   if (others.length > 0) throw new UsageError("Specify one of --insert, --update and --delete.");
   if (body !== undefined && (command === undefined || command === "delete"))
     throw new UsageError("--body is for --insert and --update.");
   if (command === undefined) return null;
-  return { command, values: body === undefined ? null : parseBody(String(body)) };
+  if (body === undefined) return [{ command, values: null }];
+  return parseBody(String(body), command).map((values) => ({ command, values }));
 }
 
-function parseBody(text: string): RequestedWrite["values"] {
+function parseBody(text: string, command: RequestedWrite["command"]): readonly RequestedWrite["values"][] {
   let values: unknown = null;
   try {
     values = parseJsonExactly(text);
   } catch {
     // The error is the same as for JSON that is not an object.
   }
-  if (isExactJsonObject(values)) return values;
+  if (isExactJsonObject(values)) return [values];
+  if (command === "insert" && Array.isArray(values) && values.length > 0 && values.every(isExactJsonObject))
+    return values;
   throw new UsageError(`--body must be a JSON object with the written columns, such as '{"done": true}'.`);
 }
 

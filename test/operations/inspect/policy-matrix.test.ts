@@ -15,6 +15,12 @@ const SCHEMA = `
   create table answers (note int not null references notes);
   insert into answers values (3);
   grant select, insert, delete on answers to anon;
+  create table parts (note int not null references notes, text text not null);
+  insert into parts select 1, 'of another user' from generate_series(1, 100);
+  insert into parts values (3, 'of the second user');
+  alter table parts enable row level security;
+  create policy of_own_notes on parts to authenticated using (exists (select from notes where id = note));
+  grant select, insert, delete on parts to authenticated;
   create function stubborn() returns trigger language plpgsql as $$ begin raise 'no' using errcode = 'LOGIN'; end $$;
   create trigger stubborn before insert on answers for each row execute function stubborn();
 `;
@@ -66,7 +72,11 @@ describe("readPolicyMatrix", () => {
       "notes select denied 2/3 1/3 3/3",
       "notes insert denied allowed allowed allowed",
       "notes update denied 2/3 1/3 3/3",
-      "notes delete denied 2/3 allowed allowed",
+      "notes delete denied allowed allowed allowed",
+      "parts select denied 100/101 1/101 101/101",
+      "parts insert denied allowed allowed allowed",
+      "parts update denied denied denied denied",
+      "parts delete denied 100/101 1/101 101/101",
     ]);
     expect(left).toBe(3);
     // The settings are set by statements, which Citus passes on to its workers.

@@ -178,6 +178,7 @@ describe("npm run why", () => {
   test("explains the statement of a GraphQL query, and rejects mutations", async () => {
     const { stdout } = await why(...as7, "{ notes(first: 3) { totalCount edges { node { id } } } }");
     expect(stdout).toContain("authenticated sees 2 of 3 rows of notes.edges.");
+    expect(stdout).toContain("With the same options, npm run why -- notes says which rows of notes are hidden");
     expect(stdout).toContain(
       "authenticated gets 2 as notes.totalCount; a role that bypasses row-level security gets 4.",
     );
@@ -255,6 +256,16 @@ describe("npm run why", () => {
       const unreadable = await insert(8);
       expect(unreadable).toContain("But anon may not read the new row");
       expect(unreadable).toContain('Missing: grant select on "public"."reports" to "anon";\n');
+    });
+
+    test("explains each row of an array", async () => {
+      const body = JSON.stringify([
+        { id: 3, state: "open" },
+        { id: 4, state: "closed" },
+      ]);
+      const { stdout } = await why(...as7, "--insert", "--body", body, "drafts");
+      expect(stdout).toMatch(/^Row 1 of 2:\nPrivileges and policies let authenticated insert this\./);
+      expect(stdout).toContain("\n\nRow 2 of 2:\nPolicies do not let authenticated insert this row.\n");
     });
 
     test("evaluates a policy as the caller, also where it reads a table with policies of its own", async () => {
