@@ -252,11 +252,15 @@ describe("a sign-in without the second factor of its account", () => {
     };
     const keyless = await asUser(session.access_token, "/auth/keys", key, open);
     expect([keyless.status, (await readJson(keyless)).error.code]).toEqual([401, "MFA_REQUIRED"]);
+    const administer = (token: string) => asUser(token, "/admin/v1/running", {}, open);
+    const unproved = await administer(session.access_token);
+    expect([unproved.status, await unproved.text()]).toEqual([401, expect.stringContaining("MFA_REQUIRED")]);
 
     const code = await codeOf(secret, 1);
     expect((await second.auth.mfa.challengeAndVerify({ factorId, code })).error).toBeNull();
     const { access_token: proved } = (await second.auth.getSession()).data.session!;
     expect((await asUser(proved, "/auth/keys", key, open)).status).toBe(201);
+    expect((await administer(proved)).status).toBe(200);
     expect((await remove(proved)).status).toBe(200);
   });
 
