@@ -57,8 +57,8 @@ test("functions with a standard body that take or return rows are found, and rep
 test("functions of the service on its own tables are not found, but those of a project on them are", async () => {
   await withClient(migrated.ownerUrl, async (client) => {
     const standard = `select from pg_proc join pg_namespace as schema on schema.oid = pronamespace
-      where nspname = 'auth' and prosqlbody is not null and proname in ('find_oauth_session', 'list_oauth_grants')`;
-    expect((await client.query(standard)).rowCount).toBe(2);
+      where nspname = 'auth' and prosqlbody is not null and proname = 'find_oauth_session'`;
+    expect((await client.query(standard)).rowCount).toBe(1);
     expect(await readRowFunctionFindings(client)).toEqual([]);
     await client.query("create function public.label(auth.users) returns text language sql return ($1).email");
     const findings = await readRowFunctionFindings(client);
