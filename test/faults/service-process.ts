@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { type Heap, openHeap } from "../../bench/measuring/heap.ts";
 import { type Program, startProgram } from "../program.ts";
 import { SECRET } from "../secret.ts";
+import { until } from "../until.ts";
 
 /** The program itself, as `npm start` runs it, in a process of its own that can be looked into. */
 export type ServiceProcess = Program &
@@ -24,6 +25,8 @@ export async function startServiceProcess(environment: NodeJS.ProcessEnv): Promi
   });
   const { child } = program;
   if (child.exitCode !== null) throw new Error(`The service did not start:\n${program.logged()}`);
+  // A start waits for the schema of GraphQL for a limited time only, which a machine under load exceeds.
+  await until(() => answersGraphql(program.url));
   const heap = await openHeap(/ws:\/\/\S+/.exec(program.logged())![0]);
   return {
     ...program,
@@ -35,4 +38,13 @@ export async function startServiceProcess(environment: NodeJS.ProcessEnv): Promi
     },
     [Symbol.asyncDispose]: () => program.kill(),
   };
+}
+
+async function answersGraphql(url: string): Promise<boolean> {
+  const response = await fetch(`${url}/graphql`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ query: "{ __typename }" }),
+  });
+  return !(await response.text()).includes("SERVICE_UNAVAILABLE");
 }
