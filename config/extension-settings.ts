@@ -31,7 +31,7 @@ export const FUNCTION_SETTINGS = {
     "FUNCTIONS_TOTAL_MEMORY",
     integer(64, 131_072),
     "256",
-    "The megabytes of all functions together, divided among workers, each of which has at least FUNCTIONS_MEMORY. Beyond it, the largest function is ended.",
+    "The memory of all functions together, in megabytes. It is divided among the workers, and each worker has at least FUNCTIONS_MEMORY. If a worker exceeds its share, its largest function is ended.",
   ),
   functionsBodyBytes: withDefault(
     "FUNCTIONS_MAX_BODY_BYTES",

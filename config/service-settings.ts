@@ -117,7 +117,7 @@ export const POSTGRES_SETTINGS = {
     "DATA_DIR",
     text,
     ".data",
-    "The folder of the embedded Postgres, of its secrets, of files and of logs of shapes. Set an absolute path in a deployment, so that it does not depend on the working directory.",
+    "The folder of the embedded Postgres, its secrets, the stored files, and the logs of shapes (live data). Set an absolute path in a deployment, so that it does not depend on the working directory.",
   ),
   storageDir: optional(
     "STORAGE_DIR",
