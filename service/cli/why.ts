@@ -76,7 +76,9 @@ function printExplainedQuery({ tables, parts, plan }: ExplainedQuery, role: stri
   const hidesRows = parts.some((part) => part.kind === "rows" && part.seen < part.all);
   if (hidesRows && tables.length > 0) {
     const request = tables[0]!.name;
-    console.log(`With the same options, ${commandLine("why", request)} says which rows of ${request} are hidden, and by which policy.`);
+    console.log(
+      `With the same options, ${commandLine("why", request)} says which rows of ${request} are hidden, and by which policy.`,
+    );
   }
   for (const table of tables) printPolicies(table, readPoliciesOf(table, role, catalog), role);
   console.log(`\n${plan}\n`);

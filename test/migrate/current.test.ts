@@ -251,8 +251,8 @@ describe("the files of current/", () => {
     await own.write("project", "0010-notes.sql", NOTES);
     await runMigrations({ name: "current" }, own.settings);
     await own.rows("insert into public.notes values (1, 'kept')");
-    const [{ name }] = await own.rows("select current_database() as name");
-    const refuse = `do $$ begin if current_database() = '${name}' then raise 'refused here'; end if; end $$;`;
+    const [live] = await own.rows("select current_database() as name");
+    const refuse = `do $$ begin if current_database() = '${live!.name}' then raise 'refused here'; end if; end $$;`;
     await own.write("project", "0020-later.sql", `--! no-transaction\n${refuse}\n`);
     const lines: string[] = [];
     expect(await messageOf({ ...commit, report: (line) => lines.push(line) }, own)).toContain("refused here");
