@@ -84,7 +84,7 @@ export async function explainWrite(
   const stages = isEvaluated ? stagesOf(write, { policies, selecting }) : [];
   const isAllowed = isEvaluated && policies.length > 0;
   const returning: CheckStage | null =
-    isAllowed && write.command === "insert" ? { ...READING, on: "new", policies: selecting } : null;
+    isAllowed && write.command === "insert" ? { command: "select", on: "new", policies: selecting } : null;
   const evaluated = new Set(
     [...stages, ...(returning ? [returning] : [])].flatMap(({ on, policies }) => (policies.length > 0 ? on : [])),
   );
@@ -153,15 +153,13 @@ function missingGrantsOf(
 
 type CheckStage = Pick<WriteCheck, "command" | "on"> & { readonly policies: readonly Policy[] };
 
-const READING = { command: "select" } as const;
-
 /** The stages in Postgres's order. A statement that finds its rows by a condition also needs the policies for reading, before and after. */
 function stagesOf(
   { command, values }: RequestedWrite,
   { policies, selecting }: { readonly policies: readonly Policy[]; readonly selecting: readonly Policy[] },
 ): readonly CheckStage[] {
   const writing = { command, policies };
-  const reading = { ...READING, policies: selecting };
+  const reading = { command: "select" as const, policies: selecting };
   if (command === "insert") return [{ ...writing, on: "new" }];
   const before: CheckStage[] = [
     { ...reading, on: "existing" },

@@ -9,6 +9,7 @@ import {
   type ObjectAddress,
   type ObjectMetadata,
   type ObjectRow,
+  parseRow,
   putObject,
   REMOVE_OBJECTS,
 } from "./object-rows.ts";
@@ -76,7 +77,7 @@ async function move(request: StorageRequest) {
     const values = [from.bucket, from.name, to.bucket, to.name, ownerOf(request.caller), randomUUID()];
     const [moved] = (await run({ text, values })).rows;
     if (!moved) throw storageError("NoSuchKey");
-    const object = JSON.parse(moved[0]!) as ObjectRow;
+    const object = parseRow<ObjectRow>(moved[0]);
     // Only the moved row counts: the object may have been replaced since it was looked up. An error undoes the move.
     if (terms) checkTerms(terms, object.metadata ?? {});
     return object;

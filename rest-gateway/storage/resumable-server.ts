@@ -69,7 +69,7 @@ export async function openResumableServer(sent: StorageRequest, services: Resuma
       maxSize: async (_, id) => Math.max(1, await datastore.maxBytesOf(id)),
       // The library has released its lock by now, so that a repeated last request could finish the upload a second time.
       async onUploadFinish(_, { id }) {
-        const finished = finishing.get(id) ?? finishOnce(request, id, datastore).finally(() => finishing.delete(id));
+        const finished = finishing.get(id) ?? finish(request, id, datastore).finally(() => finishing.delete(id));
         finishing.set(id, finished);
         await finished;
         return {};
@@ -135,17 +135,9 @@ async function readSignature(
 
 const typeOf = ({ contentType }: SentMetadata) => contentType ?? OPAQUE_TYPE;
 
-async function finishOnce(request: StorageRequest, id: string, datastore: UploadStore): Promise<void> {
+async function finish({ rows }: StorageRequest, id: string, datastore: UploadStore): Promise<void> {
   const upload = await datastore.find(id);
-  if (!upload.isFinished) await finish(request, id, upload, datastore);
-}
-
-async function finish(
-  { rows }: StorageRequest,
-  id: string,
-  upload: ResumableUpload,
-  datastore: UploadStore,
-): Promise<void> {
+  if (upload.isFinished) return;
   const { address, right, sent } = upload;
   const { uploads } = datastore;
   const draft = await uploads.finish(id);

@@ -83,9 +83,14 @@ function printRefusedRow({ key, checks }: WrittenRow, primaryKey: readonly strin
 }
 
 function printCheck({ command, on, results }: WrittenRow["checks"][number]): string {
+  const row = on === "new" ? "of the row as written" : "of the row as it is";
+  return `  ${command}, ${row}: ${printResults(results)}`;
+}
+
+/** `own no, shared yes`. */
+export function printResults(results: WrittenRow["checks"][number]["results"]): string {
   const answers = results.map(
     ({ policy, passes }) => `${policy.name} ${passes === null ? "unknown" : passes ? "yes" : "no"}`,
   );
-  const row = on === "new" ? "of the row as written" : "of the row as it is";
-  return `  ${command}, ${row}: ${answers.join(", ") || "no policy allows it"}`;
+  return answers.join(", ") || "no policy allows it";
 }

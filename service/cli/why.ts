@@ -23,7 +23,7 @@ import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command/co
 import { readUserCaller } from "./command/user-caller.ts";
 import { explainLive } from "./explain-live.ts";
 import type { ComparedPart, ExplainedQuery } from "./explain-query.ts";
-import { printExplainedWrite } from "./print-explained-write.ts";
+import { printExplainedWrite, printResults } from "./print-explained-write.ts";
 
 const REALTIME_PREFIX = "/realtime/v1";
 const STORAGE_PREFIX = "/storage/v1";
@@ -41,12 +41,8 @@ function printExplainedRead(
     console.log(`Columns that ${role} may not select: ${unreadableColumns.join(", ")}.`);
   printPolicies(table, policies, role);
   for (const { key, verdicts } of hidden) {
-    const results = verdicts.map(
-      ({ policy, passes }) => `${policy.name} ${passes === null ? "unknown" : passes ? "yes" : "no"}`,
-    );
-    console.log(
-      `\nhidden ${table.primaryKey.map((column, index) => `${column}=${key[index]}`).join(", ")}\n  ${results.join(", ") || "no policy allows it"}`,
-    );
+    const name = table.primaryKey.map((column, index) => `${column}=${key[index]}`).join(", ");
+    console.log(`\nhidden ${name}\n  ${printResults(verdicts)}`);
   }
   printShards(plan, table);
   console.log(`\n${plan}`);
