@@ -32,5 +32,5 @@ export function findDueTimes({ cron, timeZone }: CronText, after: Date, until: D
   const second = times.nextRun(first);
   if (second === null || second > until) return { due: [first], next: second };
   const latest = times.previousRuns(MAX_DUE_TIMES, new Date(until.getTime() + MINUTE_MS));
-  return { due: latest.filter((time) => time > after).reverse(), next: times.nextRun(until) };
+  return { due: latest.filter((time) => time > after && time <= until).reverse(), next: times.nextRun(until) };
 }

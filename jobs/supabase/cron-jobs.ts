@@ -15,6 +15,9 @@ export type CronJobOptions = {
   readonly log: Pick<Logger, "warn">;
 };
 
+/** Once it is claimed, only this gateway may run it. */
+type LateTime = { readonly due: Date; readonly isClaimed: boolean };
+
 type CronJob = {
   readonly jobid: string;
   readonly schedule: string;
@@ -25,6 +28,7 @@ type CronJob = {
 /** The number that pg_cron runs by default. */
 const MAX_RUNNING = 32;
 const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const INSUFFICIENT_PRIVILEGE = "42501";
 const LOGIN_HINT = `
 HINT:  The command of another role needs a login: give the owner CREATEROLE and ADMIN OPTION of the role, or let the owner run it.`;
@@ -48,6 +52,15 @@ const END_RUN = `
 const [RUN_LOCK, WAIT_LOCK] = ["cron.job ", "cron.job.next "];
 const TRY_LOCK = "select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended($1, 0)) as locked";
 const UNLOCK = "select pg_catalog.pg_advisory_unlock(pg_catalog.hashtextextended($1, 0))";
+/** A run whose job has no lock was killed with its gateway. */
+const END_KILLED_RUNS = `
+  with free as materialized (
+    select jobid from (select distinct jobid from cron.job_run_details where status = 'running') as job
+    where pg_catalog.pg_try_advisory_xact_lock(pg_catalog.hashtextextended($1 || jobid, 0)))
+  update cron.job_run_details as run
+  set status = 'failed', return_message = $2, end_time = pg_catalog.clock_timestamp()
+  from free where run.jobid = free.jobid and run.status = 'running'`;
+const KILLED_MESSAGE = "ERROR:  the service ended during the run";
 const IS_OWNERS = `select session_user = $1 as "isOwners"`;
 const IS_ACTIVE = "select from cron.job where jobid = $1 and active";
 const WAIT_MS = 1_000;
@@ -64,8 +77,10 @@ export class CronJobs {
   readonly #logins: CronLogins;
   /** The time up to which all times are processed. */
   #processed = new Date();
-  /** The times of jobs that were due while as many commands ran as may. */
-  #late = new Map<string, Date>();
+  /** The times of jobs that were due while as many commands ran as may, or while no connection could be opened. */
+  readonly #late = new Map<string, LateTime>();
+  /** The hour of the last cleaning. */
+  #cleanedHour = 0;
   #isClosing = false;
 
   constructor(options: CronJobOptions) {
@@ -100,20 +115,25 @@ export class CronJobs {
     const until = new Date();
     const jobs = await this.#options.asOwner(async (client) => {
       const { rows } = await client.query<CronJob>(READ_JOBS);
-      if (Math.floor(until.getTime() / (60 * MINUTE_MS)) > Math.floor(this.#processed.getTime() / (60 * MINUTE_MS)))
+      const hour = Math.floor(until.getTime() / HOUR_MS);
+      if (hour !== this.#cleanedHour) {
         await client.query(FORGET_TIMES);
+        await client.query(END_KILLED_RUNS, [RUN_LOCK, KILLED_MESSAGE]);
+        this.#cleanedHour = hour;
+      }
       return rows;
     });
-    const late = new Map<string, Date>();
+    for (const id of this.#late.keys()) if (!jobs.some(({ jobid }) => jobid === id)) this.#late.delete(id);
     for (const job of jobs) {
-      const due = findDueTime(job.schedule, this.#processed, until) ?? this.#late.get(job.jobid) ?? null;
-      if (due === null) continue;
-      if (this.#running.size >= MAX_RUNNING) late.set(job.jobid, due);
-      else if (await this.#claim(job, due)) this.#begin(job);
+      const due = findDueTime(job.schedule, this.#processed, until);
+      const time = due === null ? this.#late.get(job.jobid) : { due, isClaimed: false };
+      if (time === undefined) continue;
+      this.#late.delete(job.jobid);
+      if (this.#running.size >= MAX_RUNNING) this.#late.set(job.jobid, time);
+      else if (time.isClaimed || (await this.#claim(job, time.due))) this.#begin(job, time.due);
     }
-    this.#late = late;
     this.#processed = until;
-    const isSoon = late.size > 0 || jobs.some(({ schedule }) => SECONDS.test(schedule));
+    const isSoon = this.#late.size > 0 || jobs.some(({ schedule }) => SECONDS.test(schedule));
     return isSoon ? 1_000 : MINUTE_MS - (Date.now() % MINUTE_MS) + 5;
   }
 
@@ -122,17 +142,24 @@ export class CronJobs {
     return rowCount === 1;
   }
 
-  #begin(job: CronJob): void {
-    const run = this.#run(job).catch((err: unknown) => {
+  /** Runs the job; later, if it cannot be connected with the database now. */
+  #begin(job: CronJob, due: Date): void {
+    let isConnected = false;
+    const connected = () => {
+      isConnected = true;
+    };
+    const run = this.#run(job, connected).catch((err: unknown) => {
       this.#options.log.warn({ err, job: job.jobid }, "a cron job could not be run");
+      if (!isConnected && !this.#late.has(job.jobid)) this.#late.set(job.jobid, { due, isClaimed: true });
     });
     this.#running.add(run);
     void run.finally(() => this.#running.delete(run));
   }
 
   /** Runs the job on a connection of its own, because VACUUM refuses a transaction. */
-  #run(job: CronJob): Promise<void> {
+  #run(job: CronJob, connected: () => void): Promise<void> {
     return withClient(this.#options.url, async (client) => {
+      connected();
       if (!(await this.#lock(client, job))) return;
       const { rows } = await client.query<{ isOwners: boolean }>(IS_OWNERS, [job.username]);
       if (rows[0]!.isOwners) await this.#runCommand(client, job);

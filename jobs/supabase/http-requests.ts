@@ -154,7 +154,7 @@ export class HttpRequests {
     if (isTooLarge) return { ...FAILED, isTimedOut: false, error: `The body has more than ${MAX_BODY_BYTES} bytes` };
     const url = URL.parse(address);
     const network = url && this.#isOwnFunction(url) ? "private" : this.#options.network;
-    const problem = url ? findUrlProblem(url, network) : new Error("URL is malformed");
+    const problem = url ? findUrlProblem(withoutCredentials(url), network) : new Error("URL is malformed");
     if (!url || problem) return { ...FAILED, isTimedOut: false, error: describeSendError(problem) };
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
@@ -208,6 +208,10 @@ async function readResponse({ statusCode, headers, body }: Dispatcher.ResponseDa
     isTimedOut: false,
     error: null,
   };
+}
+
+function withoutCredentials(url: URL): URL {
+  return Object.assign(new URL(url), { username: "", password: "" });
 }
 
 /** Credentials in the address become a header, as in libcurl. */

@@ -11,6 +11,12 @@ test("a job is due at the last of its times since the one before, in UTC", () =>
   expect(findDueTime("@midnight", new Date("2026-02-27T23:59:00Z"), at("00:00:01"))).toEqual(at("00:00:00"));
 });
 
+test("a job is never due before its time, however many were missed", () => {
+  expect(findDueTime("*/5 * * * *", at("10:00:30"), at("10:14:31"))).toEqual(at("10:10:00"));
+  expect(findDueTime("0 * * * *", at("01:30:00"), at("08:59:20"))).toEqual(at("08:00:00"));
+  expect(findDueTime("0 * * * *", at("01:30:00"), at("09:00:00"))).toEqual(at("09:00:00"));
+});
+
 test("a schedule of seconds is due at each multiple of them", () => {
   expect(findDueTime("30 seconds", at("10:00:29"), at("10:00:31"))).toEqual(at("10:00:30"));
   expect(findDueTime("30 seconds", at("10:00:30"), at("10:00:59"))).toBeNull();

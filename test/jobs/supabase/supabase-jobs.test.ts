@@ -1,5 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { CronJobs } from "../../../jobs/supabase/cron-jobs.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
 import type { Service } from "../../../service/wiring/service.ts";
 import { connect } from "../../db/callers.ts";
 import { useFixture } from "../../fixture.ts";
@@ -16,6 +19,8 @@ const MIGRATION = `
   select cron.schedule('outside a transaction', '1 second', 'vacuum public.log');
   select cron.schedule('slow', '1 second', 'select pg_sleep(30)');
   select cron.schedule('off', '1 second', 'select 1');
+  insert into cron.job_run_details (jobid, command, username, status)
+    values (cron.schedule('killed', '0 0 1 1 *', 'select 1'), 'select 1', current_user, 'running');
   create schema "Ünit ""A"".b";
   create table "Ünit ""A"".b"."order; lines" ("Id""s" serial, "a b.c" text);
   create function "Ünit ""A"".b"."mark; all"("the row" text) returns void language sql
@@ -79,6 +84,14 @@ describe("cron.job", () => {
     await owner.query("select cron.unschedule('slow')");
   });
 
+  test("a run that went on when its gateway was killed has failed", async () => {
+    await until(async () => (await lastRun("killed"))?.status === "failed");
+    expect(await lastRun("killed")).toMatchObject({
+      return_message: "ERROR:  the service ended during the run",
+      runs: 1,
+    });
+  });
+
   describe("a run that is due during the one before", () => {
     const waits = async (job: number) => {
       const { rows } = await owner.query("select pg_try_advisory_lock(hashtextextended($1, 0)) as taken", [
@@ -125,6 +138,30 @@ describe("cron.job", () => {
       await until(async () => !(await waits(job)));
       expect(await endedRuns(job)).toBe(1);
     });
+  });
+});
+
+test("a run that finds no connection is made once there is one", async () => {
+  const { database } = await makeSupabaseProject({
+    "seed.sql": "select cron.schedule('waits', '1 second', 'select 1')",
+  });
+  onTestFinished(() => database.drop());
+  const warnings: string[] = [];
+  const log = { info: () => {}, warn: (_fields: unknown, message?: string) => void warnings.push(message ?? "") };
+  await withClient(database.ownerUrl, async (client) => {
+    const jobs = new CronJobs({
+      asOwner: (work) => work(client),
+      get url() {
+        return warnings.length === 0 ? "postgres://nobody@127.0.0.1:1/nothing" : database.ownerUrl;
+      },
+      supervisor: new Supervisor({ log }),
+      log,
+    });
+    await until(() => warnings.length > 0);
+    await client.query("select cron.alter_job(jobid, schedule => '0 0 1 1 *') from cron.job");
+    const runs = () => client.query("select from cron.job_run_details where status = 'succeeded'");
+    await until(async () => (await runs()).rowCount! > 0);
+    await jobs.close(10_000);
   });
 });
 
@@ -261,6 +298,15 @@ describe("net", () => {
     expect(queued).toEqual([]);
     const { rows: collected } = await owner.query("select (net.http_collect_response($1)).status", [rows[0]!.id]);
     expect(collected).toEqual([{ status: "SUCCESS" }]);
+  });
+
+  test("credentials in the address are sent as a header", async () => {
+    const before = receiver.requests.length;
+    const url = receiver.url.replace("://", "://ann:s%40y@");
+    const { rows } = await owner.query<{ id: string }>("select net.http_get($1) as id", [url]);
+    expect(await responseTo(rows[0]!.id)).toMatchObject({ status_code: 200, error_msg: null });
+    const authorization = `Basic ${Buffer.from("ann:s@y").toString("base64")}`;
+    expect(receiver.requests.slice(before)).toMatchObject([{ headers: { authorization } }]);
   });
 
   test("addresses that WEBHOOK_NETWORK does not allow, and those that do not answer, are recorded as errors", async () => {
