@@ -139,6 +139,8 @@ export class ServedCall {
     }
     if (first.done) return this.#report({ type: "head", id, head, body: null, isComplete: true });
     const rest = reader.read();
+    // It may fail while the parts before it wait for the client; it is awaited after them.
+    rest.catch(() => {});
     const second = first.value.length > PIECE_BYTES ? NOT_YET : await readNow(rest);
     if (second !== NOT_YET && second.done)
       return this.#report({ type: "head", id, head, body: toBytes(first.value).slice(), isComplete: true });

@@ -28,6 +28,16 @@ const FILES: Readonly<Record<string, string>> = {
   "preflight/index.ts": LENGTH,
   "late/index.ts":
     "Deno.serve(async (req) => { await new Promise((done) => setTimeout(done, 300)); return Response.json({ length: (await req.arrayBuffer()).byteLength }); });",
+  "broken/index.ts": `
+    let count = 0;
+    const pieces = async function* () {
+      yield new Uint8Array(400_000);
+      throw new Error("the source has failed");
+    };
+    Deno.serve((req) => {
+      count += 1;
+      return req.method === "GET" ? Response.json({ count }) : new Response(ReadableStream.from(pieces()));
+    });`,
   ...Object.fromEntries(SLOW.map((name) => [`${name}/index.ts`, LENGTH])),
 };
 
@@ -87,6 +97,16 @@ const startOf = (name: string, bytes: number, authorization = ANON) =>
 
 const startedFunctions = async () =>
   (await service.operations.functionLines()).filter(({ text }) => text === "started").map((line) => line.function);
+
+test("a response that breaks after a large piece, which its client has not read yet, ends alone", async () => {
+  const response = await post("broken", ANON, "");
+  await until(async () =>
+    (await service.operations.functionLines()).some(({ text }) => text.includes("the source has failed")),
+  );
+  await expect(response.arrayBuffer()).rejects.toThrow();
+  const next = await fetch(`${service.url}/functions/v1/broken`, { headers: { Authorization: ANON } });
+  expect(await next.json()).toEqual({ count: 2 });
+});
 
 describe("a body", () => {
   test("of 100 MB is streamed back while it arrives", async () => {
