@@ -51,9 +51,12 @@ export function findRoutine({ target, argument }: CallIntent, catalog: Catalog, 
   const overloads = all.filter(isCallable);
   const named = overloads.filter((routine) => acceptsNamedArguments(routine, argument));
   const found = named.length > 0 ? named : overloads.filter((routine) => acceptsWholeBody(routine, argument));
-  if (found.length > 1) throw ambiguousRoutine(found.toSorted(compareRoutines));
-  if (!found[0]) throw routineNotFound({ target, argument, overloads }, catalog, role);
-  return found[0];
+  // Postgres refuses a function that the caller may not call, and its parameters are not disclosed.
+  const callable = found.length > 1 ? found.filter((routine) => mayCallRoutine(catalog, role, routine)) : found;
+  if (callable.length > 1) throw ambiguousRoutine(callable.toSorted(compareRoutines));
+  const routine = callable[0] ?? found[0];
+  if (!routine) throw routineNotFound({ target, argument, overloads }, catalog, role);
+  return routine;
 }
 
 /** Finds the function of that name whose first parameter is a row of the table. */

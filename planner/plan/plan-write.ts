@@ -90,8 +90,9 @@ function planChange(
     if (safeWrites && where.length === 0) throw whereRequired("DELETE");
     return { kind: "delete", table: name, where };
   }
-  const update = planUpdate(intent, table, { ...context, requiresKey: safeWrites && where.length === 0 });
-  if (!update) throw whereRequired("UPDATE");
+  const isUnlimited = safeWrites && where.length === 0;
+  const update = planUpdate(intent, table, { ...context, requiresKey: isUnlimited });
+  if (!update || (isUnlimited && intent.nested)) throw whereRequired("UPDATE");
   return { kind: "update", table: name, ...update, where };
 }
 

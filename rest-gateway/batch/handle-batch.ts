@@ -103,11 +103,17 @@ async function runOnce<Parsed extends ParsedRequest>(
   return pipeline.idempotency.run({ ...toKeyedRequest(received, key), make }, transact);
 }
 
+/** The headers that choose the version or the schema of parts without their own. */
+const INHERITED_HEADERS = ["accept-profile", "accept-version", "x-api-version"] as const;
+
 function toKeyedRequest<Parsed extends ParsedRequest>(
   { request, caller, body, batch: { pipeline } }: ReceivedBatch<Parsed>,
   key: string,
 ): Omit<KeyedRequest, "make"> {
-  const { method, path } = request;
-  const parts = [method, path, pipeline.queryWithoutApiKey(request), body];
+  const { method, path, headers } = request;
+  const inherited = INHERITED_HEADERS.flatMap((name) =>
+    headers[name] === undefined ? [] : [name, String(headers[name])],
+  );
+  const parts = [method, path, pipeline.queryWithoutApiKey(request), ...inherited, body];
   return { key, scope: pipeline.name, caller, request, parts, shaping: pipeline.shapingHeaders };
 }

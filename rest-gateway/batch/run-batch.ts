@@ -194,7 +194,9 @@ export class BatchRun<Parsed extends ParsedRequest> {
     return async (statement) => {
       await this.#flush(null);
       const context = partContext(state, null);
-      const [result] = await this.#queryTogether([{ ...statement, context }], { budget: this.#budget });
+      // The settings of the parts before are gone, so the function that policies rely on is called for this statement too.
+      const before = this.#received.batch.pipeline.preRequest;
+      const [result] = await this.#queryTogether([{ ...statement, context, before }], { budget: this.#budget });
       return withTextCells(result!);
     };
   }

@@ -171,7 +171,9 @@ function writeHead(request: TableRequest, plan: WritePlan, result: RunResult<unk
 
 function updateHead(request: TableRequest, result: RunResult<unknown>): StatusAndHeaders {
   const range = contentRange(0, lastRowNumber(0, result.rowCount), writtenTotal(request, result));
-  return changeHead(request, range, UPDATE_PREFERENCES);
+  const isNested = request.preferences.nested !== "insert";
+  const relevant = UPDATE_PREFERENCES.filter((name) => isNested || name !== "nested");
+  return changeHead(request, range, relevant);
 }
 
 const PUT_PREFERENCES: readonly PreferenceName[] = ["return", ...READ_PREFERENCES];
@@ -203,7 +205,10 @@ function insertHead(
   mayConflict: boolean,
   result: RunResult<unknown>,
 ): StatusAndHeaders {
-  const relevant = mayConflict ? INSERT_PREFERENCES : INSERT_PREFERENCES.filter((name) => name !== "resolution");
+  const isNested = request.preferences.nested === "insert";
+  const relevant = INSERT_PREFERENCES.filter(
+    (name) => (mayConflict || name !== "resolution") && (isNested || name !== "nested"),
+  );
   const range = contentRange(1, 0, writtenTotal(request, result));
   const headers: ResponseHeaders = { "Content-Range": range, ...preferenceHeader(request, relevant) };
   if (location && result.location) headers.Location = rowLocation(table.name, location, result.location);

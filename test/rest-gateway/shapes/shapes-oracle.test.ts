@@ -109,13 +109,16 @@ test.each(Array.from({ length: propertyRuns(5) }, (_, seed) => seed + 1))(
       return openReader({ person, claims, where: WHERES[random(WHERES.length)]! }, abort.signal, random(3) === 0);
     });
     let changes = 0;
+    // A client that begins anew may get the rows of the commit before, if nothing that it shows had changed with that.
+    const before = new Map<string[], readonly string[]>();
     for (let step = 0; step < 40; step++) {
       const statements = Array.from({ length: 1 + random(3) }, () => randomStatement(random));
       await fixture.owner.query(`begin; ${statements.join("; ")}; commit`);
       for (const { reader, received, has } of readers) {
         const rows = await readAs(reader);
         await until(() => has(rows));
-        const hidden = received.filter((row) => !rows.includes(row));
+        const hidden = received.filter((row) => !rows.includes(row) && !before.get(received)?.includes(row));
+        before.set(received, rows);
         expect(hidden).toEqual([]);
         changes += received.splice(0).length;
       }

@@ -12,6 +12,9 @@ const service = useService({
     grant select (id, todo_id) on public.steps to authenticated;
     create table public.labels (id bigint primary key, owner_id bigint default 1, text text);
     grant select, insert (id, text), update (text), delete on public.labels to admin;
+    create function public.purge(what int) returns int language sql as 'select 1';
+    create function public.purge(what text) returns int language sql as 'select 2';
+    revoke execute on all functions in schema public from public, anon, authenticated;
     insert into public.todos values (1, 'a'), (2, 'b');
     insert into public.steps values (1, 1, 'x'), (2, 1, 'y')`,
 });
@@ -28,6 +31,11 @@ async function refuse(role: string, method: string, path: string, { body = { id:
   expect(response.status).toBe(403);
   return (await response.json()) as Record<string, unknown>;
 }
+
+test("of several functions, those that the caller may not call have no part in an ambiguous call", async () => {
+  const body = await refuse("authenticated", "POST", "rpc/purge", { body: { what: "a" } });
+  expect(body).toMatchObject({ code: "42501", message: "permission denied for function purge" });
+});
 
 describe("a refused administrator is told the missing grant", () => {
   test.each([

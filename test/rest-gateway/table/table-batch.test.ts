@@ -494,6 +494,16 @@ describe("preferences and headers of the whole batch", () => {
     expect(await items()).toEqual(["a"]);
   });
 
+  test("an Idempotency-Key of another schema's batch is refused", async () => {
+    const key = { "Idempotency-Key": randomUUID() };
+    const add = [{ method: "POST", path: "/orders", body: { id: 71 } }];
+    expect(await send(add, { headers: { ...key, "Accept-Profile": "other" } })).toMatchObject({ status: 200 });
+    expect(await send(add, { headers: { ...key, "Accept-Profile": "shop" } })).toMatchObject({
+      status: 422,
+      body: { code: "IDEMPOTENCY_KEY_REUSED" },
+    });
+  });
+
   test("a batch that failed leaves its Idempotency-Key unused", async () => {
     const headers = { "Idempotency-Key": randomUUID() };
     expect((await send([insert("a"), insert("refused")], { headers })).body).toMatchObject({ index: 1 });
@@ -515,6 +525,27 @@ describe("preferences and headers of the whole batch", () => {
     expect(await visits()).toHaveLength(3);
     visitor.close();
     await checked.stop();
+  });
+
+  test("a condition of a request sees the rows that the settings of the pre-request show", async () => {
+    await owner.query(`
+      create table shop.kept (id int primary key, note text, tenant text);
+      insert into shop.kept values (1, 'first', 'a');
+      alter table shop.kept enable row level security;
+      create policy of_tenant on shop.kept using (tenant = current_setting('app.tenant', true));
+      grant all on shop.kept to authenticated;
+      create function shop.choose_tenant() returns text language sql as $$ select set_config('app.tenant', 'a', true) $$;
+      grant execute on function shop.choose_tenant to authenticated`);
+    const checked = await serve(database, { ...SETTINGS, PGRST_DB_PRE_REQUEST: "shop.choose_tenant" });
+    const visitor = openClient(checked.url, { as: { role: "authenticated" } });
+    const replacement = { id: 1, note: "second", tenant: "a" };
+    const put = { method: "PUT", path: "/kept?id=eq.1", headers: { "If-None-Match": "*" }, body: replacement };
+    const { body } = await send([{ method: "GET", path: "/kept" }, put], {}, visitor);
+    expect(body).toMatchObject({ index: 1, code: "PGRST182" });
+    expect((await owner.query("select note from shop.kept")).rows).toEqual([{ note: "first" }]);
+    visitor.close();
+    await checked.stop();
+    await owner.query("drop table shop.kept; drop function shop.choose_tenant");
   });
 
   test("each request counts against the rate limit", async () => {
