@@ -248,6 +248,7 @@ export const tablesTexts = {
       refused: "It cannot be undone: no policy allows it.",
       referenced: "It cannot be undone: other rows refer to the row by now.",
       cascaded: "It cannot be undone: other rows were deleted or changed together with it.",
+      hiddenColumns: "It cannot be undone: the row had columns that you may not read.",
       identity: "It cannot be undone: the key of the row is always generated.",
       jsonNull: "It cannot be undone: a column had JSON's null, which this interface stores as NULL.",
     },

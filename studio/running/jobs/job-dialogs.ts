@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { type DatabaseDescription, requestRoles } from "../../api/catalog.ts";
+import { parseExactly } from "../../api/exact-json.ts";
 import { useCatalog } from "../../api/use-catalog.ts";
 import { useLoaded } from "../../api/use-loaded.ts";
 import { Button } from "../../components/button.ts";
@@ -60,7 +61,7 @@ async function readRow(kind: JobKind, name: string | null, signal: AbortSignal):
   if (name === null) return {};
   const text = await runOwnerSql(readJob(kind, name), { readOnly: true, signal });
   if (text === null) throw new Error(words.gone);
-  return JSON.parse(text) as Row;
+  return parseExactly(text) as Row;
 }
 
 type FormProps = Omit<JobDialogProps, "kind"> & {

@@ -18,6 +18,8 @@ export type EditedTable = Pick<
 > & {
   /** The columns that the caller may read. */
   readonly columns: readonly EditedColumn[];
+  /** True if the caller may not read others of its columns. */
+  readonly hasHiddenColumns?: boolean;
   readonly foreign_keys: readonly EditedForeignKey[];
   readonly constraints: readonly Pick<DescribedConstraint, "name" | "kind" | "columns" | "definition" | "comment">[];
 };

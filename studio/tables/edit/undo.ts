@@ -19,19 +19,18 @@ type UndoResult =
   | { readonly status: "impossible"; readonly reason: UndoObstacle };
 
 /** The reason why a change cannot be undone. */
-type UndoObstacle = "changed" | "gone" | "refused" | "referenced" | "cascaded" | "identity" | "jsonNull";
+type UndoObstacle = KnownObstacle | "changed" | "gone" | "refused" | "referenced";
+type KnownObstacle = "cascaded" | "hiddenColumns" | "identity" | "jsonNull";
 
 /** Returns the obstacle that is known without a request; null if there is none. */
-export function undoObstacle(
-  { table }: Pick<RowChanger, "table">,
-  change: RowChangeRecord,
-): Extract<UndoObstacle, "cascaded" | "identity" | "jsonNull"> | null {
+export function undoObstacle({ table }: Pick<RowChanger, "table">, change: RowChangeRecord): KnownObstacle | null {
   if (change.kind === "insert") return null;
   const restored = change.kind === "update" ? [pick(change.before, change.columns)] : change.rows;
   const hasJsonNull = table.columns.some(
     (column) => valueKind(column) === "json" && restored.some((row) => row[column.name] === "null"),
   );
   if (change.kind === "delete" && change.alsoChanged > 0) return "cascaded";
+  if (change.kind === "delete" && table.hasHiddenColumns) return "hiddenColumns";
   if (change.kind === "delete" && table.columns.some(({ identity }) => identity === "always")) return "identity";
   return hasJsonNull ? "jsonNull" : null;
 }

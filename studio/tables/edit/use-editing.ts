@@ -141,7 +141,8 @@ function findSubject(catalog: DatabaseDescription, role: string, table: Describe
 }
 
 export function toEditedTable(catalog: DatabaseDescription, role: string, table: DescribedTable): EditedTable {
-  return { ...table, columns: readableColumns(catalog, role, table) };
+  const columns = readableColumns(catalog, role, table);
+  return { ...table, columns, hasHiddenColumns: columns.length < table.columns.length };
 }
 
 function findRights(

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { parseExactly } from "../../../../studio/api/exact-json.ts";
 import {
   deleteJob,
   enableJob,
@@ -43,4 +44,9 @@ test("a form is filled in from the row", () => {
     ...NEW_WEBHOOK,
     ...{ name: "n", events: ["INSERT"], role: "", claims: '{"sub":"7"}', max_attempts: "5" },
   });
+});
+
+test("numbers of a form have all digits of its row", () => {
+  const row = parseExactly('{"name": "n", "arguments": {"id": 9007199254740993, "rate": 1.10}}') as object;
+  expect(formOf(NEW_SCHEDULE, { ...row }).arguments).toBe('{"id":9007199254740993,"rate":1.10}');
 });

@@ -350,6 +350,13 @@ describe("undo", () => {
     expect(await undo({ kind: "delete", rows, alsoChanged: 0 })).toEqual({ status: "undone", rows });
   });
 
+  test("of a delete says that it cannot restore columns that the caller may not read", async () => {
+    const rows = [await insertFilm()];
+    const partial = { ...changer, table: { ...changer.table, hasHiddenColumns: true } };
+    const result = await undoChange(partial, { kind: "delete", rows, alsoChanged: 0 }, async () => 0);
+    expect(result).toEqual({ status: "impossible", reason: "hiddenColumns" });
+  });
+
   test("says that it cannot restore JSON's null, which the interface stores as NULL", async () => {
     await fixture.owner.query("insert into films (id, title, data) values (1, 'A', 'null')");
     const [row] = (await readRows(changer, [{ id: "1" }])) as [TableRow];
