@@ -60,6 +60,7 @@ function makeSelectionContext(node: SelectNode, scope: SelectScope, planContext:
       planEmbeddedRelation(unselectedBranch(name), scope, planContext)
     );
   };
+  let planned: readonly SelectColumn[] | null = null;
   const context: SelectionContext = {
     node,
     scope,
@@ -73,7 +74,9 @@ function makeSelectionContext(node: SelectNode, scope: SelectScope, planContext:
   return context;
 
   function selectedColumns(): readonly SelectColumn[] {
-    return planColumns(context, { isSpread: false });
+    // Each term of an order may ask for them.
+    planned ??= planColumns(context, { isSpread: false });
+    return planned;
   }
 }
 

@@ -1,6 +1,10 @@
 import type { QualifiedName } from "#catalog";
 import { quotedName } from "#postgres/client";
+import { ApiError } from "#runtime";
 import type { BindParameter } from "../intent/intent.ts";
+
+/** The filters of a related table are repeated wherever it is named, so that a short request could have a statement of any length. */
+const MAX_STATEMENT_CHARACTERS = 4_000_000;
 
 /** Type names that are SQL keywords: quoted they would not be found, or mean another type. */
 const SQL_TYPE_KEYWORDS: ReadonlyMap<string, Sql> = new Map([
@@ -96,27 +100,48 @@ export function join(pieces: readonly Sql[], separator: string): Sql {
 
 /** Numbers the parameters; equal ones share a number. */
 export function compile(whole: Sql): StatementTemplate {
+  const numbers = new Map<string, number>();
   const parameters: BindParameter[] = [];
   const parameterNumber = (added: BindParameter): number => {
-    const index = parameters.findIndex((other) => isSameParameter(added, other));
-    return index < 0 ? parameters.push(added) : index + 1;
+    const key = parameterKey(added);
+    const known = numbers.get(key);
+    if (known !== undefined) return known;
+    const number = parameters.push(added);
+    numbers.set(key, number);
+    return number;
   };
-  const render = ({ parts }: Sql): string => {
-    let text = "";
+  let text = "";
+  const render = ({ parts }: Sql): void => {
     for (const part of parts) {
-      text += typeof part === "string" ? part : "parts" in part ? render(part) : `$${parameterNumber(part)}`;
+      if (typeof part === "string") text += part;
+      else if ("parts" in part) render(part);
+      else text += `$${parameterNumber(part)}`;
     }
-    return text;
+    if (text.length > MAX_STATEMENT_CHARACTERS) throw statementTooLong();
   };
-  return { text: render(whole), parameters };
+  render(whole);
+  return { text, parameters };
 }
 
-function isSameParameter(a: BindParameter, b: BindParameter): boolean {
-  if (a.kind === "operand") return b.kind === "operand" && a.index === b.index;
-  if (a.kind === "position") return b.kind === "position" && a.index === b.index;
-  if (a.kind === "column") return b.kind === "column" && a.name === b.name;
-  if (a.kind === "argument") return b.kind === "argument" && a.name === b.name && a.all === b.all;
-  return a.kind === b.kind;
+/** Equal parameters have equal keys. */
+function parameterKey(parameter: BindParameter): string {
+  switch (parameter.kind) {
+    case "operand":
+    case "position":
+      return `${parameter.kind} ${parameter.index}`;
+    case "column":
+      return `column ${parameter.name}`;
+    case "argument":
+      return `argument ${parameter.all} ${parameter.name}`;
+    default:
+      return parameter.kind;
+  }
+}
+
+function statementTooLong(): ApiError {
+  return new ApiError("invalid", "54001", "The request is too complex: its statement would be too long", {
+    hint: "Name a related table in fewer conditions and orders, or filter it by fewer conditions.",
+  });
 }
 
 /** A type name from a client, case-insensitive as in SQL; Postgres rejects an unknown one (42704). */

@@ -49,11 +49,26 @@ export async function signInWithToken(token: string): Promise<void> {
   await renewSession();
 }
 
-export function signOut(): void {
+/** Ends the session of the browser too: else the page would use it again when it is loaded. */
+export async function signOut(): Promise<void> {
+  const isBrowsers = openSession === openWithCookie && hasSignInPages;
   stopViewing();
   clearTimeout(renewal);
   openSession = openWithCookie;
-  sessionState.set({ status: "signed-out", error: null, obstacle: hasSignInPages ? null : "no accounts" });
+  const error = isBrowsers ? await endBrowserSession() : null;
+  sessionState.set({ status: "signed-out", error, obstacle: hasSignInPages ? null : "no accounts" });
+}
+
+/** Returns the error if the session goes on. */
+async function endBrowserSession(): Promise<Error | null> {
+  try {
+    const headers = { "X-CSRF-Token": await readCsrfToken() };
+    await sendRequest("/api/auth/logout", { method: "POST", headers, token: null, withCookie: true });
+    return null;
+  } catch (error) {
+    // With STUDIO=open the browser may have no session.
+    return error instanceof ServiceError && error.status === 401 ? null : (error as Error);
+  }
 }
 
 /** The token of the administrator; null without a session. */
@@ -116,7 +131,10 @@ export function stopViewing(): void {
   setViewAs(null);
 }
 
-/** Requests another token for the viewed caller. Returns false if the view has ended, as when the user was deleted. */
+/**
+ * Requests another token for the viewed caller. Returns false if there is none: because the view has ended, as when the user was
+ * deleted, or for now, as without a network. Then the view goes on, so that nothing is shown or written as the administrator.
+ */
 export async function renewView(): Promise<boolean> {
   const state = sessionState.get();
   if (state.status !== "signed-in" || !state.viewAs) return false;
@@ -124,8 +142,14 @@ export async function renewView(): Promise<boolean> {
     await viewAs(state.viewAs);
     return true;
   } catch (error) {
-    endView(state.session, state.viewAs, error as Error);
-    setViewAs(null);
+    if (isRefusedChoice(error)) {
+      endView(state.session, state.viewAs, error as Error);
+      setViewAs(null);
+    } else {
+      clearTimeout(viewRenewal);
+      // The administrator's token may have expired too.
+      viewRenewal = setTimeout(() => void renewSession().then(renewView), MIN_RENEWAL_MS);
+    }
     return false;
   }
 }
@@ -198,12 +222,16 @@ function renewIn(milliseconds: number): void {
 }
 
 async function openWithCookie(): Promise<AdminSession> {
-  const csrf = await fetchResponse("/csrf-token", { token: null, withCookie: true });
-  hasSignInPages = csrf.status !== 404;
-  const { csrfToken = "" } = csrf.ok ? ((await csrf.json()) as { csrfToken?: string }) : {};
-  const headers = { "X-CSRF-Token": csrfToken };
+  const headers = { "X-CSRF-Token": await readCsrfToken() };
   const response = await sendRequest(SESSION_PATH, { method: "POST", headers, token: null, withCookie: true });
   return (await response.json()) as AdminSession;
+}
+
+async function readCsrfToken(): Promise<string> {
+  const response = await fetchResponse("/csrf-token", { token: null, withCookie: true });
+  hasSignInPages = response.status !== 404;
+  const { csrfToken = "" } = response.ok ? ((await response.json()) as { csrfToken?: string }) : {};
+  return csrfToken;
 }
 
 async function openWithToken(token: string): Promise<AdminSession> {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
 import { expectAccessibleLayouts } from "../page-layouts.ts";
+import { until } from "../until.ts";
 import { describeInBrowser, modulePath, openStudio } from "./studio.ts";
 
 const SCHEMA = `
@@ -181,6 +182,30 @@ describeInBrowser("the frame of Studio", () => {
       .filter(({ method, url }) => method === "POST" && url.endsWith("/rest/v1/articles"))
       .map(({ headers }) => JSON.parse(Buffer.from(headers.apikey!.split(".")[1]!, "base64url").toString()).role);
     expect(new Set(writers)).toEqual(new Set(["authenticated"]));
+    await page.close();
+  });
+
+  test("goes on as the viewed caller while the service gives no new token for the caller", async () => {
+    const page = await studio.open("/studio");
+    await page.getByRole("button", { name: "View as…" }).click();
+    await page.getByRole("region", { name: "Roles" }).getByRole("button", { name: "authenticated" }).click();
+    await page.getByText("Viewing as authenticated").waitFor();
+    let renewals = 0;
+    await page.route("**/admin/v1/view-as", (route) => {
+      renewals += 1;
+      return renewals > 1 ? route.continue() : route.fulfill({ status: 503, json: { code: "X", message: "later" } });
+    });
+    await page.route("**/rest/v1/nothing", (route) =>
+      route.fulfill({ status: 401, json: { code: "X", message: "old" } }),
+    );
+    const refuse = async (module: string) => {
+      const { request } = await import(module);
+      return request("/rest/v1/nothing").catch((error: { status: number }) => error.status);
+    };
+    expect(await page.evaluate(refuse, await modulePath(page, "common.js"))).toBe(401);
+    expect(await page.getByText("Viewing as authenticated").isVisible()).toBe(true);
+    await until(() => renewals > 1);
+    expect(await page.getByText("Viewing as authenticated").isVisible()).toBe(true);
     await page.close();
   });
 

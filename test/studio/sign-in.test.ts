@@ -25,6 +25,21 @@ describeInBrowser("signing in to Studio", () => {
     await page.close();
   });
 
+  test("ends by Sign out, also when the page is loaded again", async () => {
+    const page = await studio.browser.newPage();
+    await page.goto(`${studio.service.url}/studio`);
+    await page.getByRole("link", { name: "Sign in" }).click();
+    await page.locator("input[name=username], input[type=email]").first().fill(EMAIL);
+    await page.locator("input[type=password]").fill(PASSWORD);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Signed in as Administrator" }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+    await page.getByLabel("Access token").waitFor();
+    await page.reload();
+    await page.getByLabel("Access token").waitFor();
+    await page.close();
+  });
+
   test("as a user who is not an administrator shows why it is refused", async () => {
     const account = { email: "ada@example.org", password: PASSWORD };
     const token = jwt.sign({ role: "service_role" }, SECRET);

@@ -36,6 +36,17 @@ describe("an SQL fragment", () => {
   });
 });
 
+test("a statement that would be too long is refused", () => {
+  const filter = sql`${literal("x".repeat(100_000))}`;
+  const conditions = (count: number) =>
+    join(
+      Array.from({ length: count }, () => filter),
+      " and ",
+    );
+  expect(compile(conditions(39)).text.length).toBeGreaterThan(3_900_000);
+  expect(() => compile(conditions(41))).toThrow(expect.objectContaining({ kind: "invalid", code: "54001" }));
+});
+
 describe("the name of a type", () => {
   test.each([
     ["int", "integer"],
