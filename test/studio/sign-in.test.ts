@@ -36,7 +36,7 @@ describeInBrowser("signing in to Studio", () => {
     await page.getByRole("menuitem", { name: "Sign out" }).click();
     await page.getByLabel("Access token").waitFor();
     await page.reload();
-    await page.getByLabel("Access token").waitFor();
+    await expect.poll(() => page.getByLabel("Access token").isVisible()).toBe(true);
     await page.close();
   });
 
