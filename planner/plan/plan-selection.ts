@@ -7,6 +7,7 @@ import { planMeasuredField } from "./plan-measure.ts";
 import { planOrdering, planRowField } from "./plan-order.ts";
 import { planSelectedCount } from "./related-count.ts";
 import { findRelationship, isToOne, type JoinedSource, joinRelationship } from "./relationship.ts";
+import { refuseRepeatedFilters, refuseRepeatedFiltersIn } from "./repeated-filters.ts";
 import {
   ALL_COLUMNS_ITEM,
   chooseAlias,
@@ -35,13 +36,18 @@ export function planSelection(root: SelectNode, start: JoinedSource, planContext
   const isEmpty = root.columns.length === 0 && root.children.length === 0;
   const node = isEmpty ? { ...root, columns: [ALL_COLUMNS_ITEM] } : root;
   const context = makeSelectionContext(node, start.scope, planContext);
-  return toSelectPlan(context, start, toOutputs(planColumns(context, { isSpread: false })), planContext.maxRows);
+  const outputs = toOutputs(planColumns(context, { isSpread: false }));
+  const selection = toSelectPlan(context, start, outputs, planContext.maxRows);
+  refuseRepeatedFilters(selection);
+  return selection;
 }
 
 /** Plans the conditions that choose rows to write. */
 export function planConditions(node: SelectNode, scope: SelectScope, planContext: PlanContext): WherePredicate[] {
   const context: SelectionContext = { ...makeSelectionContext(node, scope, planContext), prefersColumns: true };
-  return node.conditions.map((condition) => planCondition(condition, context));
+  const conditions = node.conditions.map((condition) => planCondition(condition, context));
+  refuseRepeatedFiltersIn(conditions);
+  return conditions;
 }
 
 function makeSelectionContext(node: SelectNode, scope: SelectScope, planContext: PlanContext): SelectionContext {
@@ -61,13 +67,14 @@ function makeSelectionContext(node: SelectNode, scope: SelectScope, planContext:
     );
   };
   let planned: readonly SelectColumn[] | null = null;
+  let plannedByName: ReadonlyMap<string, NamedSelectColumn> | null = null;
   const context: SelectionContext = {
     node,
     scope,
     relations,
     planContext,
     findRelation,
-    selectedColumns,
+    findSelectedColumn,
     selectedOutputs: () => toOutputs(selectedColumns()).outputs,
     prefersColumns: false,
   };
@@ -78,6 +85,17 @@ function makeSelectionContext(node: SelectNode, scope: SelectScope, planContext:
     planned ??= planColumns(context, { isSpread: false });
     return planned;
   }
+
+  function findSelectedColumn(name: string): NamedSelectColumn | null {
+    plannedByName ??= columnsByName(selectedColumns());
+    return plannedByName.get(name) ?? null;
+  }
+}
+
+/** A name that several columns have refers to the first. */
+function columnsByName(columns: readonly SelectColumn[]): ReadonlyMap<string, NamedSelectColumn> {
+  const named = columns.filter((one) => one.kind === "value");
+  return new Map(named.toReversed().map((one) => [one.name, one]));
 }
 
 /** Rejects duplicate names, which would overwrite one another in the client's object, with Postgres's error, like PostgREST. */

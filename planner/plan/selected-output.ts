@@ -5,9 +5,7 @@ import type { SelectionContext } from "./selection-context.ts";
 
 /** The selected column of that name in the response. */
 export function findOutput({ name, path }: FieldReference, context: SelectionContext): NamedSelectColumn | null {
-  if (path.length > 0) return null;
-  const named = context.selectedColumns().filter((one) => one.kind === "value");
-  return named.find((one) => one.name === name) ?? null;
+  return path.length > 0 ? null : context.findSelectedColumn(name);
 }
 
 export function outputValue(one: NamedSelectColumn): ValueExpression {

@@ -1,6 +1,6 @@
 import type { Catalog, DirectRelationship } from "#catalog";
 import type { BindParameter, OperandOperation } from "../intent/intent.ts";
-import type { NamedSelectColumn, SelectColumn, SelectScope } from "./scope.ts";
+import type { NamedSelectColumn, SelectScope } from "./scope.ts";
 import type { EmbedNameRules, EmbedNode, SelectNode } from "./select-tree.ts";
 import type { OutputColumn, SelectPlan, SpreadJoin } from "./selection.ts";
 
@@ -25,8 +25,8 @@ export type SelectionContext = {
   readonly planContext: PlanContext;
   /** Finds the relation of this name in the select, or plans it if it is not selected. */
   findRelation(name: string, found?: DirectRelationship): PlannedRelation;
-  /** The selected columns. */
-  selectedColumns(): readonly SelectColumn[];
+  /** Finds the selected column of this name in the response. */
+  findSelectedColumn(name: string): NamedSelectColumn | null;
   selectedOutputs(): readonly OutputColumn[];
   /** True for writes: a name means the column, even if a relation is returned under that name. */
   readonly prefersColumns: boolean;
