@@ -104,21 +104,19 @@ test.each(Array.from({ length: propertyRuns(5) }, (_, seed) => seed + 1))(
         sub: person,
         role: "authenticated",
         most: 20 + 20 * random(4),
-        number: number % 7,
+        // A client may join a shape that is kept for its caller, and gets its rows first: those of another seed would be strange.
+        number: 10 * seed + (number % 7),
       });
       return openReader({ person, claims, where: WHERES[random(WHERES.length)]! }, abort.signal, random(3) === 0);
     });
     let changes = 0;
-    // A client that begins anew may get the rows of the commit before, if nothing that it shows had changed with that.
-    const before = new Map<string[], readonly string[]>();
     for (let step = 0; step < 40; step++) {
       const statements = Array.from({ length: 1 + random(3) }, () => randomStatement(random));
       await fixture.owner.query(`begin; ${statements.join("; ")}; commit`);
       for (const { reader, received, has } of readers) {
         const rows = await readAs(reader);
         await until(() => has(rows));
-        const hidden = received.filter((row) => !rows.includes(row) && !before.get(received)?.includes(row));
-        before.set(received, rows);
+        const hidden = received.filter((row) => !rows.includes(row));
         expect(hidden).toEqual([]);
         changes += received.splice(0).length;
       }
