@@ -12,7 +12,6 @@ import {
   type WritePlan,
 } from "#planner";
 import type { ResponseFormat } from "#planner/intent";
-import type { Preferences } from "../parse/headers.ts";
 import { formatCursor, isCursor } from "../parse/query-parameters.ts";
 import { canonicalQueryString, type UrlParameter } from "../parse/query-string.ts";
 import type { TableRequest } from "../parse/request.ts";
@@ -171,9 +170,7 @@ function writeHead(request: TableRequest, plan: WritePlan, result: RunResult<unk
 
 function updateHead(request: TableRequest, result: RunResult<unknown>): StatusAndHeaders {
   const range = contentRange(0, lastRowNumber(0, result.rowCount), writtenTotal(request, result));
-  const isNested = request.preferences.nested !== "insert";
-  const relevant = UPDATE_PREFERENCES.filter((name) => isNested || name !== "nested");
-  return changeHead(request, range, relevant);
+  return changeHead(request, range, UPDATE_PREFERENCES);
 }
 
 const PUT_PREFERENCES: readonly PreferenceName[] = ["return", ...READ_PREFERENCES];
@@ -205,10 +202,7 @@ function insertHead(
   mayConflict: boolean,
   result: RunResult<unknown>,
 ): StatusAndHeaders {
-  const isNested = request.preferences.nested === "insert";
-  const relevant = INSERT_PREFERENCES.filter(
-    (name) => (mayConflict || name !== "resolution") && (isNested || name !== "nested"),
-  );
+  const relevant = mayConflict ? INSERT_PREFERENCES : INSERT_PREFERENCES.filter((name) => name !== "resolution");
   const range = contentRange(1, 0, writtenTotal(request, result));
   const headers: ResponseHeaders = { "Content-Range": range, ...preferenceHeader(request, relevant) };
   if (location && result.location) headers.Location = rowLocation(table.name, location, result.location);
@@ -250,8 +244,8 @@ function rowLocation(table: string, columns: readonly string[], values: readonly
   return `/${encodeURIComponent(table)}?${key.join("&")}`;
 }
 
-function preferenceHeader({ preferences }: TableRequest, relevant: readonly PreferenceName[]): ResponseHeaders {
-  const header = preferenceApplied(preferences, relevant);
+function preferenceHeader(request: TableRequest, relevant: readonly PreferenceName[]): ResponseHeaders {
+  const header = preferenceApplied(request, relevant);
   return header === null ? {} : { "Preference-Applied": header };
 }
 
@@ -334,8 +328,12 @@ export function lastRowNumber(first: number, rows: number | null): number | null
 type PreferenceName = keyof typeof PREFERENCE_NAMES;
 
 /** Returns the value of Preference-Applied: the relevant preferences that were applied; null if none were. */
-function preferenceApplied(preferences: Preferences, relevant: readonly PreferenceName[]): string | null {
-  const isApplied = (name: PreferenceName) => name !== "maxAffected" || preferences.handling === "strict";
+function preferenceApplied({ method, preferences }: TableRequest, relevant: readonly PreferenceName[]): string | null {
+  const isApplied = (name: PreferenceName) => {
+    if (name === "maxAffected") return preferences.handling === "strict";
+    // A POST inserts nested rows; the other values are for a PATCH.
+    return name !== "nested" || (preferences.nested === "insert") === (method === "POST");
+  };
   const applied = PREFERENCE_ORDER.filter(
     (name) => preferences[name] !== null && relevant.includes(name) && isApplied(name),
   );
