@@ -128,9 +128,13 @@ export class CronJobs {
       const due = findDueTime(job.schedule, this.#processed, until);
       const time = due === null ? this.#late.get(job.jobid) : { due, isClaimed: false };
       if (time === undefined) continue;
+      if (this.#running.size >= MAX_RUNNING) {
+        this.#late.set(job.jobid, time);
+        continue;
+      }
+      const isOurs = time.isClaimed || (await this.#claim(job, time.due));
       this.#late.delete(job.jobid);
-      if (this.#running.size >= MAX_RUNNING) this.#late.set(job.jobid, time);
-      else if (time.isClaimed || (await this.#claim(job, time.due))) this.#begin(job, time.due);
+      if (isOurs) this.#begin(job, time.due);
     }
     this.#processed = until;
     const isSoon = this.#late.size > 0 || jobs.some(({ schedule }) => SECONDS.test(schedule));
@@ -142,29 +146,29 @@ export class CronJobs {
     return rowCount === 1;
   }
 
-  /** Runs the job; later, if it cannot be connected with the database now. */
   #begin(job: CronJob, due: Date): void {
-    let isConnected = false;
-    const connected = () => {
-      isConnected = true;
-    };
-    const run = this.#run(job, connected).catch((err: unknown) => {
+    const run = this.#run(job, due).catch((err: unknown) => {
       this.#options.log.warn({ err, job: job.jobid }, "a cron job could not be run");
-      if (!isConnected && !this.#late.has(job.jobid)) this.#late.set(job.jobid, { due, isClaimed: true });
     });
     this.#running.add(run);
     void run.finally(() => this.#running.delete(run));
   }
 
-  /** Runs the job on a connection of its own, because VACUUM refuses a transaction. */
-  #run(job: CronJob, connected: () => void): Promise<void> {
-    return withClient(this.#options.url, async (client) => {
-      connected();
-      if (!(await this.#lock(client, job))) return;
-      const { rows } = await client.query<{ isOwners: boolean }>(IS_OWNERS, [job.username]);
-      if (rows[0]!.isOwners) await this.#runCommand(client, job);
-      else await this.#runOfRole(job);
-    });
+  /** Runs the job on a connection of its own, because VACUUM refuses a transaction; later, if none can be opened now. */
+  async #run(job: CronJob, due: Date): Promise<void> {
+    let isConnected = false;
+    try {
+      await withClient(this.#options.url, async (client) => {
+        isConnected = true;
+        if (!(await this.#lock(client, job))) return;
+        const { rows } = await client.query<{ isOwners: boolean }>(IS_OWNERS, [job.username]);
+        if (rows[0]!.isOwners) await this.#runCommand(client, job);
+        else await this.#runOfRole(job);
+      });
+    } catch (error) {
+      if (!isConnected && !this.#late.has(job.jobid)) this.#late.set(job.jobid, { due, isClaimed: true });
+      throw error;
+    }
   }
 
   /** Waits until no run of the job runs; resolves with false if another one waits already, if the job has ended, or if the service stops. */
