@@ -55,6 +55,8 @@ export async function signOut(): Promise<void> {
   stopViewing();
   clearTimeout(renewal);
   openSession = openWithCookie;
+  // Without the view, nothing may be shown or sent as the administrator while the session ends.
+  sessionState.set({ status: "starting" });
   const error = isBrowsers ? await endBrowserSession() : null;
   sessionState.set({ status: "signed-out", error, obstacle: hasSignInPages ? null : "no accounts" });
 }

@@ -1,4 +1,5 @@
 import jwt from "jsonwebtoken";
+import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
 import { SECRET } from "../secret.ts";
@@ -7,6 +8,14 @@ import { describeInBrowser, openStudio } from "./studio.ts";
 const EMAIL = "root@example.org";
 const PASSWORD = "Tangerine-Boat-7";
 
+async function signIn(page: Page, email: string): Promise<void> {
+  await page.getByRole("link", { name: "Sign in" }).click();
+  await page.locator("input[type=password]").waitFor();
+  await page.locator("input[name=username], input[type=email]").first().fill(email);
+  await page.locator("input[type=password]").fill(PASSWORD);
+  await page.keyboard.press("Enter");
+}
+
 describeInBrowser("signing in to Studio", () => {
   const settings = { STUDIO: "administrators", ADMIN_EMAIL: EMAIL, ADMIN_PASSWORD: PASSWORD };
   const studio = useFixture(() => openStudio({ settings }));
@@ -14,11 +23,7 @@ describeInBrowser("signing in to Studio", () => {
   test("by the sign-in page leads back to the address that was opened", async () => {
     const page = await studio.browser.newPage();
     await page.goto(`${studio.service.url}/studio/access?tab=doctor`);
-    await page.getByRole("link", { name: "Sign in" }).click();
-    await page.locator("input[type=password]").waitFor();
-    await page.locator("input[name=username], input[type=email]").first().fill(EMAIL);
-    await page.locator("input[type=password]").fill(PASSWORD);
-    await page.keyboard.press("Enter");
+    await signIn(page, EMAIL);
     await page.getByRole("tab", { name: "Problems", selected: true }).waitFor();
     expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe("/studio/access?tab=doctor");
     await page.getByRole("button", { name: "Signed in as Administrator" }).waitFor();
@@ -28,10 +33,7 @@ describeInBrowser("signing in to Studio", () => {
   test("ends by Sign out, also when the page is loaded again", async () => {
     const page = await studio.browser.newPage();
     await page.goto(`${studio.service.url}/studio`);
-    await page.getByRole("link", { name: "Sign in" }).click();
-    await page.locator("input[name=username], input[type=email]").first().fill(EMAIL);
-    await page.locator("input[type=password]").fill(PASSWORD);
-    await page.keyboard.press("Enter");
+    await signIn(page, EMAIL);
     await page.getByRole("button", { name: "Signed in as Administrator" }).click();
     await page.getByRole("menuitem", { name: "Sign out" }).click();
     await page.getByLabel("Access token").waitFor();
@@ -52,10 +54,7 @@ describeInBrowser("signing in to Studio", () => {
     const page = await studio.browser.newPage();
     await page.goto(`${studio.service.url}/studio`);
     expect(await page.getByText("not as an administrator").count()).toBe(0);
-    await page.getByRole("link", { name: "Sign in" }).click();
-    await page.locator("input[name=username], input[type=email]").first().fill(account.email);
-    await page.locator("input[type=password]").fill(PASSWORD);
-    await page.keyboard.press("Enter");
+    await signIn(page, account.email);
     await page.getByText("You are signed in, but not as an administrator.").waitFor();
     await page.close();
   });
