@@ -49,7 +49,7 @@ beforeEach(async () => {
     delete from public.photos; delete from public.albums; delete from public.profiles;
     delete from storage.objects; delete from storage.buckets;
     insert into storage.buckets (id, name) values ('kept', 'kept')`);
-  await collect();
+  await expect.poll(filesAfterCollection).toBe(0);
 });
 
 const asOwner: AsOwner = (work) => work(owner);
@@ -65,6 +65,12 @@ async function upload(name: string, content = name, gateway = 0): Promise<string
 async function files(): Promise<number> {
   const names = await readdir(folder, { recursive: true });
   return names.filter((name) => /^[0-9a-f]{2}\/[0-9a-f]{64}$/.test(name)).length;
+}
+
+/** A transaction of the service that has begun before a file was released keeps the file for the next collection. */
+async function filesAfterCollection(): Promise<number> {
+  await collect();
+  return files();
 }
 
 async function countOf(table: string): Promise<number> {
@@ -88,8 +94,7 @@ describe("foreign keys", () => {
     expect(await files()).toBe(2);
     expect((await clients[0]!.from("albums").delete().eq("id", 1)).error).toBeNull();
     expect([await countOf("public.photos"), await countOf("storage.objects")]).toEqual([0, 0]);
-    await collect();
-    expect(await files()).toBe(0);
+    await expect.poll(filesAfterCollection).toBe(0);
   });
 
   test("a file that is deleted and rolled back stays", async () => {
@@ -111,8 +116,7 @@ describe("foreign keys", () => {
       const store = makeFolderStore(folder);
       for await (const hashes of store.list())
         await owner.query("select content_service.note_stray_files($1)", [hashes]);
-      await collect();
-      expect(await files()).toBe(0);
+      await expect.poll(filesAfterCollection).toBe(0);
     } finally {
       await owner.query("drop function public.refuse cascade");
     }
@@ -178,8 +182,7 @@ describe("two gateways", () => {
     const { rows } = await owner.query("select name from storage.objects where content is not null");
     for (const row of rows) expect((await kept().download(row.name)).error).toBeNull();
     await owner.query("delete from storage.objects");
-    await collect();
-    expect(await files()).toBe(0);
+    await expect.poll(filesAfterCollection).toBe(0);
   });
 });
 
