@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { MANY_ROWS } from "../../migrate/many-rows.ts";
 import { type RowEstimates, readRowEstimates } from "../../migrate/measure-statement.ts";
 import { measureTransaction } from "../../migrate/measured-transaction.ts";
@@ -15,6 +15,10 @@ import {
   TRANSACTION_SCHEMA,
   UPDATED_TABLES,
 } from "./transaction-corpus.ts";
+
+// A statement that takes long holds others, and on a loaded machine any statement may take long: here, none takes time.
+beforeAll(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+afterAll(() => void vi.useRealTimers());
 
 let full: TestDatabase;
 /** The same without rows. */

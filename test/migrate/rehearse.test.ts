@@ -1,7 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { rehearseMigrations } from "../../migrate/rehearse.ts";
 import { useFixture } from "../fixture.ts";
 import { ownHistories } from "./own-histories.ts";
+
+// A statement that takes long holds others, and on a loaded machine any statement may take long: here, none takes time.
+beforeAll(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+afterAll(() => void vi.useRealTimers());
 
 const SCHEMA = `
   create table foo (id int primary key, v int, t text);

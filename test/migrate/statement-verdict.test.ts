@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { strongestBlockingMode } from "../../migrate/lock-modes.ts";
 import {
   NO_MEASURES,
@@ -22,6 +22,10 @@ import { useDatabase } from "../database.ts";
 import { shareOf } from "../property-runs.ts";
 import { CORPUS_SCHEMA, CORPUS as FIRST_STATEMENTS, SAFE_FORMS } from "./lock-corpus.ts";
 import { MORE_STATEMENTS } from "./more-lock-statements.ts";
+
+// A statement that takes long holds others, and on a loaded machine any statement may take long: here, none takes time.
+beforeAll(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+afterAll(() => void vi.useRealTimers());
 
 const CORPUS = [...FIRST_STATEMENTS, ...MORE_STATEMENTS];
 const REHEARSED = [
